@@ -47,8 +47,8 @@ json_t *runs_limits(const struct exchange *x);
 handler_fn sandboxes_create, sandboxes_list, sandboxes_delete, classroom_get, classroom_new_code;
 
 /* service/api/class.c */
-handler_fn class_news, class_board, class_address, class_ask, class_close, class_push, class_vote,
-    class_solved;
+handler_fn class_news, class_board, class_address, class_ask, class_clear, class_close, class_push,
+    class_vote, class_solved;
 
 /* service/api/steps.c */
 handler_fn steps_make, steps_search;

@@ -8,8 +8,8 @@
 #include "service/classroom/board.h"
 #include "service/classroom/qr_code.h"
 #include "service/engine/strategy.h"
+#include "service/http/host_name.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,32 +39,13 @@ static bool is_learner(struct exchange *x)
     return false;
 }
 
-/* Does HOST, of the header, lead back to this machine only? So does the address of all interfaces, which a browser accepts. */
-static bool is_loopback(const char *host)
-{
-    char name[URL_SIZE];
-    struct in_addr four;
-    struct in6_addr six;
-    bool is_six = host[0] == '[';
-    size_t length = is_six ? strcspn(++host, "]") : strcspn(host, ":");
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), host);
-    if (is_six && inet_pton(AF_INET6, name, &six) == 1) {
-        if (!IN6_IS_ADDR_V4MAPPED(&six))
-            return IN6_IS_ADDR_LOOPBACK(&six) || IN6_IS_ADDR_UNSPECIFIED(&six);
-        memcpy(&four, six.s6_addr + 12, sizeof four);
-    } else if (inet_pton(AF_INET, name, &four) != 1) {
-        return length >= 9 && strcasecmp(name + length - 9, "localhost") == 0;
-    }
-    return four.s_addr == htonl(INADDR_ANY) || ntohl(four.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
 /* The address for learners: the one that the teacher's page has, if others can reach it, else the first of a network interface.
  * False: the service listens on loopback only. */
 static bool find_address(const struct exchange *x, char *ret_url, size_t size)
 {
     const struct service *service = x->app;
     const char *host = http_header(x, "Host");
-    if (host && !is_loopback(host)) {
+    if (host && !host_is_loopback(host)) {
         /* A proxy with TLS says so. Others can say so too, but only the caller gets this answer. */
         const char *scheme = http_header(x, "X-Forwarded-Proto");
         bool is_tls = scheme && strcasecmp(scheme, "https") == 0;
@@ -211,6 +192,18 @@ static bool read_text(struct exchange *x, const char *member, const char *text, 
     return false;
 }
 
+/* Does the answer differ from those before it? False with a reply made. */
+static bool is_new_answer(struct exchange *x, const struct board_question *question, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (strcmp(question->answers[i], question->answers[index]) == 0) {
+            reply_problem(x, PROBLEM_INVALID_ORDER, json_pack("{s:s}", "member", "answers"),
+                          "two answers are '%s'; make the answers different", question->answers[index]);
+            return false;
+        }
+    return true;
+}
+
 void class_ask(struct exchange *x, struct worker *worker)
 {
     (void)worker;
@@ -228,7 +221,8 @@ void class_ask(struct exchange *x, struct worker *worker)
         return;
     for (int i = 0; i < question.answer_count; i++)
         if (!read_text(x, "answers", json_string_value(json_array_get(answers, (size_t)i)),
-                       question.answers[i], sizeof question.answers[i]))
+                       question.answers[i], sizeof question.answers[i]) ||
+            !is_new_answer(x, &question, i))
             return;
     http_reply_json(x, 201, json_pack("{s:I}", "id", (json_int_t)board_ask(service->board, &question)));
 }
@@ -241,12 +235,14 @@ static void reply_result(struct exchange *x, enum board_result result)
         reply_problem(x, PROBLEM_NOT_FOUND, NULL, "you are not on the class board; join the class again");
         break;
     case BOARD_NO_QUESTION:
-        reply_problem(x, PROBLEM_NOT_FOUND, NULL,
-                      "the board does not show this question; vote on the one that it shows");
+        reply_problem(
+            x, PROBLEM_NOT_FOUND, NULL,
+            "the board does not show this question; use the one that it shows, or wait for the next one");
         break;
     case BOARD_CLOSED:
-        reply_problem(x, PROBLEM_NOT_FOUND, NULL,
-                      "the teacher has closed this question; wait for the next one");
+        reply_problem(
+            x, PROBLEM_QUESTION_CLOSED, NULL,
+            "the teacher has closed this question, so your vote was not counted; wait for the next one");
         break;
     case BOARD_NO_ANSWER:
         reply_problem(x, PROBLEM_INVALID_ORDER, NULL,
@@ -254,6 +250,19 @@ static void reply_result(struct exchange *x, enum board_result result)
         break;
     case BOARD_DONE: break;
     }
+}
+
+void class_clear(struct exchange *x, struct worker *worker)
+{
+    (void)worker;
+    const struct service *service = x->app;
+    if (!is_class(x))
+        return;
+    enum board_result result = board_clear(service->board);
+    if (result == BOARD_DONE)
+        http_reply_json(x, 200, json_pack("{s:n}", "question"));
+    else
+        reply_result(x, result);
 }
 
 void class_close(struct exchange *x, struct worker *worker)

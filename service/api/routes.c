@@ -18,6 +18,7 @@ const struct route routes[] = {
     {"GET",    "/class/board",      LANE_HTTP,    ACCESS_TEACHER, class_board},
     {"GET",    "/class/address.svg", LANE_HTTP,   ACCESS_TEACHER, class_address},
     {"POST",   "/class/question",   LANE_HTTP,    ACCESS_TEACHER, class_ask},
+    {"DELETE", "/class/question",   LANE_HTTP,    ACCESS_TEACHER, class_clear},
     {"POST",   "/class/question/close", LANE_HTTP, ACCESS_TEACHER, class_close},
     {"POST",   "/class/push",       LANE_HTTP,    ACCESS_TEACHER, class_push},
     {"PUT",    "/class/vote",       LANE_HTTP,    ACCESS_OWNER,   class_vote},

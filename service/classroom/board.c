@@ -12,6 +12,7 @@
 struct board {
     pthread_mutex_t mutex; /* guards all below */
     struct board_view now;
+    int64_t last_question; /* the id that was given last; 0: none */
 };
 
 struct board *board_new(int64_t first_version)
@@ -123,7 +124,7 @@ enum board_result board_solve(struct board *board, int64_t product_id, uint64_t 
 int64_t board_ask(struct board *board, const struct board_question *question)
 {
     pthread_mutex_lock(&board->mutex);
-    int64_t id = board->now.question.id + 1;
+    int64_t id = ++board->last_question;
     board->now.question = *question;
     board->now.question.id = id;
     board->now.question.is_open = true;
@@ -133,6 +134,20 @@ int64_t board_ask(struct board *board, const struct board_question *question)
     news(board);
     pthread_mutex_unlock(&board->mutex);
     return id;
+}
+
+enum board_result board_clear(struct board *board)
+{
+    pthread_mutex_lock(&board->mutex);
+    bool is_shown = board->now.question.id != 0;
+    if (is_shown) {
+        board->now.question = (struct board_question){.right = BOARD_NONE};
+        for (int i = 0; i < board->now.learner_count; i++)
+            board->now.learners[i].vote = BOARD_NONE;
+        news(board);
+    }
+    pthread_mutex_unlock(&board->mutex);
+    return is_shown ? BOARD_DONE : BOARD_NO_QUESTION;
 }
 
 enum board_result board_close(struct board *board, int right)

@@ -26,7 +26,7 @@ struct board_learner {
 };
 
 struct board_question {
-    int64_t id; /* 0: there has been no question */
+    int64_t id; /* 0: the board shows no question */
     bool is_open;
     int answer_count;
     int right; /* the right answer, from 0, or BOARD_NONE; set only when the question is closed */
@@ -54,7 +54,7 @@ struct board_view {
 enum board_result {
     BOARD_DONE,
     BOARD_NO_LEARNER,  /* the product is no learner's */
-    BOARD_NO_QUESTION, /* no question has this id */
+    BOARD_NO_QUESTION, /* the board shows no question, or not the one with this id */
     BOARD_CLOSED,      /* the question is closed */
     BOARD_NO_ANSWER    /* the question has no such answer */
 };
@@ -77,6 +77,8 @@ enum board_result board_solve(struct board *board, int64_t product_id, uint64_t 
 
 /* Opens a question in place of the one before, without votes; its id, is_open and right are ignored. Returns the new id. */
 int64_t board_ask(struct board *board, const struct board_question *question);
+/* Removes the question from the board, open or closed. Later questions have other ids. */
+enum board_result board_clear(struct board *board);
 /* Closes the question that is open. RIGHT: its right answer, or BOARD_NONE. A question that is closed already gets RIGHT,
  * and keeps an earlier answer if RIGHT is BOARD_NONE. */
 enum board_result board_close(struct board *board, int right);

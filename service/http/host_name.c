@@ -2,6 +2,7 @@
 #include "service/http/host_name.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -50,6 +51,32 @@ bool host_is_allowed(const char *host, const char *allowed)
     if (gethostname(own, sizeof own - 1) == 0 && strcasecmp(name, own) == 0)
         return true;
     return is_listed(name, allowed);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name), size = strlen(end);
+    return length >= size && strcasecmp(name + length - size, end) == 0;
+}
+
+bool host_is_loopback(const char *host)
+{
+    char name[NAME_MAX_SIZE];
+    struct in_addr four;
+    struct in6_addr six;
+    bool v6;
+    if (!split(host, name, &v6))
+        return false;
+    if (v6) {
+        if (inet_pton(AF_INET6, name, &six) != 1)
+            return false;
+        if (!IN6_IS_ADDR_V4MAPPED(&six))
+            return IN6_IS_ADDR_LOOPBACK(&six) || IN6_IS_ADDR_UNSPECIFIED(&six);
+        memcpy(&four, six.s6_addr + 12, sizeof four);
+    } else if (inet_pton(AF_INET, name, &four) != 1) {
+        return strcasecmp(name, "localhost") == 0 || ends_with(name, ".localhost");
+    }
+    return four.s_addr == htonl(INADDR_ANY) || ntohl(four.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 bool host_names_are_valid(const char *text)

@@ -35,6 +35,7 @@ static const struct {
     [PROBLEM_WRONG_STOCK_KIND] = {"wrong-stock-kind", 409,
                                   "The product has another kind of stock than this strategy needs", 0},
     [PROBLEM_RUN_IN_PROGRESS] = {"run-in-progress", 409, "Another load run is in progress", 1},
+    [PROBLEM_QUESTION_CLOSED] = {"question-closed", 409, "The question is closed", 0},
     [PROBLEM_OUTCOME_UNKNOWN] = {"outcome-unknown", 504, "It is unknown whether the order was placed", 0},
     [PROBLEM_BACKEND_UNAVAILABLE] = {"backend-unavailable", 503,
                                      "A server that this request needs does not answer", 1},

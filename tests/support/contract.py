@@ -22,6 +22,7 @@ PROBLEMS = {
     "idempotency-in-progress": 409,
     "wrong-stock-kind": 409,
     "run-in-progress": 409,
+    "question-closed": 409,
     "payload-too-large": 413,
     "unsupported-media-type": 415,
     "invalid-order": 422,

@@ -1,5 +1,5 @@
 // The class board, which the teacher shows on a projector: learners, solved lessons, a question with its votes, and the address.
-import { adminToken, call } from "../shared/api.js";
+import { adminToken, call, getToken } from "../shared/api.js";
 import { alertUser, byId, make, plural, setText } from "../shared/dom.js";
 
 const POLL_MS = 2000; // while the page is visible
@@ -25,7 +25,7 @@ function nameItem({ name, solved, voted }) {
   return make("li", { class: waits ? "has-voted" : null }, make("strong", { title: name }, name), make("span", { title: done }, done));
 }
 
-// As many learners as fit in two columns fewer get wider ones, for longer names.
+// So few learners get wider places, for longer names.
 const FEW_LEARNERS = 20;
 
 function showNames() {
@@ -40,6 +40,7 @@ function showQuestion() {
   byId("question").hidden = !question;
   document.body.classList.toggle("has-question", question !== null);
   byId("close-question").hidden = !question?.open;
+  byId("clear-question").hidden = !question || question.open;
   if (!question) return;
   const voted = votes.reduce((sum, count) => sum + count, 0);
   setText(byId("question-text"), question.text);
@@ -49,12 +50,13 @@ function showQuestion() {
         "li",
         { class: question.right === index ? "is-right" : null },
         make("span", {}, question.right === index ? `✓ ${answer}` : answer),
-        make("progress", { max: Math.max(voted, 1), value: votes[index], "aria-label": `Votes for ${answer}` }),
-        make("output", {}, String(votes[index])),
+        // While learners vote they must not see what others chose.
+        question.open ? null : make("progress", { max: Math.max(voted, 1), value: votes[index], "aria-label": `Votes for ${answer}` }),
+        question.open ? null : make("output", {}, String(votes[index])),
       ),
     ),
   );
-  setText(byId("voted"), question.open ? `${voted} of ${learners.length} have voted` : "The question is closed.");
+  setText(byId("voted"), question.open ? `${voted} of ${learners.length} have voted. The votes are shown when the question is closed.` : "The question is closed.");
 }
 
 function showAddress() {
@@ -92,18 +94,38 @@ function show(told) {
   setText(byId("sent-text"), board.push ? `Sent to all: ${board.push.text}` : "");
 }
 
-async function look(first = false) {
+// Without the teacher's token the page has nothing to show but a button that asks for it.
+function showLocked(isLocked) {
+  for (const id of ["board", "join"]) byId(id).hidden = isLocked;
+  byId("locked").hidden = !isLocked;
+  if (isLocked) board = drawn = null;
+}
+
+async function look() {
   clearTimeout(timer);
   try {
-    // Only the first call may open a dialog that asks for the token.
-    show(await (first ? call("GET", "/class/board") : call("GET", "/class/board", undefined, adminToken() ?? "")));
+    show(await call("GET", "/class/board", undefined, adminToken() ?? "")); // a look never opens a dialog
+    showLocked(false);
     alertUser(null);
   } catch (problem) {
-    alertUser(problem.message, true);
-    if (problem.status === undefined ? first : problem.status === 401 || problem.status === 404) return;
+    const isOver = problem.status === 401 || problem.status === 404;
+    if (isOver) showLocked(true);
+    alertUser(problem.status === 401 ? "The service does not accept the teacher's token any more. Enter the new one." : problem.message, true);
+    if (isOver) return;
   }
   clearTimeout(timer);
   if (!document.hidden) timer = setTimeout(look, POLL_MS);
+}
+
+// Asks for the token until it is the teacher's, then shows the board.
+async function unlock() {
+  showLocked(true);
+  try {
+    if (await getToken()) await look();
+    else byId("unlock").focus();
+  } catch (problem) {
+    alertUser(problem.message, true);
+  }
 }
 
 // A form in a dialog whose primary button calls ACT; the dialog stays open with the reason while ACT fails.
@@ -163,6 +185,16 @@ byId("close-dialog").addEventListener("close", async () => {
   }
 });
 byId("close-question").addEventListener("click", closeQuestion);
+byId("clear-question").addEventListener("click", async () => {
+  try {
+    await call("DELETE", "/class/question");
+    await look();
+    byId("ask-open").focus();
+  } catch (problem) {
+    alertUser(problem.message);
+  }
+});
+byId("unlock").addEventListener("click", unlock);
 byId("withdraw").addEventListener("click", async () => {
   try {
     await call("POST", "/class/push", {});
@@ -178,16 +210,14 @@ setUpForm("ask", askQuestion);
 setUpForm("send", send);
 document.addEventListener("visibilitychange", () => board && !document.hidden && look());
 
-// A service without a class has nothing to show here.
-async function isClass() {
-  const state = await call("GET", "/classroom").catch((problem) => ({ problem }));
-  if (state.classroom) return true;
-  alertUser(state.problem?.message ?? "This service has no class. Start it with --classroom, and open this page again.", true);
-  return false;
+// Shows the board, asks for the token, or says why there is nothing to show.
+async function begin() {
+  const { classroom, teacher } = await call("GET", "/classroom");
+  if (!classroom) alertUser("This service has no class. Start it with --classroom, and open this page again.", true);
+  else if (teacher) await look();
+  else await unlock();
 }
 
-byId("board").hidden = !(await isClass());
-byId("join").hidden = byId("board").hidden;
-if (!byId("board").hidden) await look(true);
+begin().catch((problem) => alertUser(problem.message, true));
 names = (await call("GET", "/strategies").catch(() => ({ strategies: [] }))).strategies.map(({ name }) => name);
 byId("strategies").append(...names.map((name) => make("option", { value: name })));

@@ -11,6 +11,8 @@ let version = 0;
 let news = { question: null, vote: null, push: null };
 let timer;
 let bar = null;
+let voting = Promise.resolve(); // one vote after the other, so that the last one counts
+let votesCast = 0;
 
 const ask = (method, path, body) => call(method, path, body, sandbox()?.token ?? "");
 
@@ -35,12 +37,17 @@ async function attempt(act) {
   }
 }
 
-const vote = (answer) =>
-  attempt(async () => {
-    await ask("PUT", "/class/vote", { question: news.question.id, answer });
-    news.vote = answer;
-    show();
-  });
+function vote(question, answer) {
+  voting = voting.then(() =>
+    attempt(async () => {
+      await ask("PUT", "/class/vote", { question, answer });
+      votesCast++;
+      if (news.question?.id !== question) return; // the teacher has asked another one meanwhile
+      news.vote = answer;
+      show();
+    }),
+  );
+}
 
 const go = () =>
   attempt(async () => {
@@ -65,7 +72,7 @@ function outcome({ right, answers }) {
 function questionLine(question) {
   if (!question.open) return make("p", {}, make("strong", {}, question.text), ` ${outcome(question)} `, closer("question", question.id));
   const answers = question.answers.map((answer, index) =>
-    make("button", { type: "button", "data-key": `answer-${index}`, "aria-pressed": String(news.vote === index), onclick: () => vote(index) }, answer),
+    make("button", { type: "button", "data-key": `answer-${index}`, "aria-pressed": String(news.vote === index), onclick: () => vote(question.id, index) }, answer),
   );
   return make("div", { class: "group", role: "group", "aria-label": "Your answer" }, make("strong", {}, question.text), ...answers);
 }
@@ -92,8 +99,10 @@ function show() {
 async function poll() {
   clearTimeout(timer);
   try {
+    const votesBefore = votesCast;
     const told = await ask("GET", `/class/news?version=${version}`);
-    if (told.version !== version) {
+    // What was asked before a vote may not contain it: the next poll does.
+    if (told.version !== version && votesCast === votesBefore) {
       ({ version } = told);
       news = told;
       show();

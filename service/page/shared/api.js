@@ -1,5 +1,5 @@
 // Calls of the service's API. What changes it may need the admin token, which the user is asked for once.
-import { alertUser, asSentence, byId } from "./dom.js";
+import { alertUser, asSentence, byId, setText } from "./dom.js";
 
 const TOKEN_KEY = "oversell.token"; // the admin token, kept for this tab
 const SANDBOX_KEY = "oversell.sandbox"; // {product, token} of this browser's own product
@@ -71,12 +71,15 @@ export function leaveSandbox(product) {
 
 let asking = null; // one dialog, however many calls wait for its end
 
-function askForToken() {
+// WHY: what was wrong with the token before, or null.
+function askForToken(why = null) {
   asking ??= new Promise((resolve) => {
     const dialog = byId("token-dialog");
     const input = byId("token");
     input.value = "";
     dialog.returnValue = "";
+    setText(byId("token-why"), why ?? "");
+    byId("token-why").hidden = why === null;
     dialog.addEventListener(
       "close",
       () => {
@@ -129,9 +132,9 @@ const WRONG_TOKEN = "The token is wrong. Take it from the line \"teacher's token
 // knows that it needs the token asks here first, because the browser writes each refused call to its console.
 export async function getToken() {
   while (adminToken() === null || !(await isTeacherToken(adminToken()))) {
-    if (adminToken() !== null) alertUser(WRONG_TOKEN);
+    const why = adminToken() === null ? null : WRONG_TOKEN;
     dropAdminToken();
-    if (!(await askForToken())) return false;
+    if (!(await askForToken(why))) return false;
   }
   alertUser(null);
   return true;
@@ -147,8 +150,7 @@ export async function call(method, path, body, bearer) {
     if (own && !adminToken() && (await leaveSandbox(own.product))) throw problem;
     const given = adminToken() !== null;
     dropAdminToken();
-    if (given) alertUser(WRONG_TOKEN);
-    if (!(await askForToken())) throw new Error("This action needs the token. Try again and enter the token.");
+    if (!(await askForToken(given ? WRONG_TOKEN : null))) throw new Error("This action needs the token. Try again and enter the token.");
     try {
       return await send(method, path, body);
     } catch (second) {

@@ -123,7 +123,8 @@ def test_a_vote_is_the_learner_s_own(classroom):
     assert classroom.put("/class/vote", {"question": question, "answer": 0}).problem == "not-yours"
     assert classroom.post("/class/question/close", {"right": 3}).problem == "invalid-order"
     assert classroom.post("/class/question/close", {"right": 1}).json == {"right": 1}
-    assert bob.vote(question, 1).problem == "not-found"
+    late = bob.vote(question, 1)
+    assert late.problem == "question-closed" and "wait for the next one" in late.json["detail"]
     assert (bob.news()["question"]["open"], bob.news()["question"]["right"]) == (False, 1)
     leave(classroom, ada)
     assert board(classroom)["votes"] == [1, 0, 0], "the votes of a learner leave with the learner"
@@ -139,13 +140,33 @@ def test_questions_have_bounds(classroom):
         {"answers": ["x", ""]},
         {"answers": ["x", "y" * 61]},
         {"answers": ["x", "\x1b"]},
+        {"answers": ["x", "y", " x "]},
         {"text": ""},
         {"text": "x" * 161},
         {"text": "a\nb"},
     ):
         assert classroom.post("/class/question", {**QUESTION, **change}).problem == "invalid-order", f"{change}"
     assert classroom.post("/class/question", {"text": "x"}).problem == "bad-request"
-    assert classroom.post("/class/question", {"text": "é" * 80, "answers": ["y" * 60] * 6}).status == 201
+    assert classroom.post("/class/question", {"text": "é" * 80, "answers": [f"{n}" + "y" * 59 for n in range(6)]}).status == 201
+
+
+def test_a_question_is_removed(classroom):
+    ada = join(classroom, "Ada")
+    classroom.call("DELETE", "/class/question")  # of another test, if it is there
+    assert classroom.call("DELETE", "/class/question").problem == "not-found"
+    for close in (False, True):
+        question = classroom.post("/class/question", QUESTION).json["id"]
+        assert ada.vote(question, 1).status == 200
+        if close:
+            assert classroom.post("/class/question/close", {"right": 1}).status == 200
+        reply = classroom.call("DELETE", "/class/question")
+        assert (reply.status, reply.json) == (200, {"question": None})
+        assert board(classroom)["question"] is None and board(classroom)["votes"] == []
+        assert ada.news()["question"] is None and ada.news()["vote"] is None
+        assert ada.vote(question, 1).problem == "not-found"
+        assert classroom.post("/class/question/close", {}).problem == "not-found"
+    assert classroom.post("/class/question", QUESTION).json["id"] > question
+    leave(classroom, ada)
 
 
 def test_what_the_teacher_sends(classroom):
@@ -203,6 +224,7 @@ TEACHERS = (
     ("GET", "/class/address.svg", None),
     ("POST", "/class/question", QUESTION),
     ("POST", "/class/question/close", {}),
+    ("DELETE", "/class/question", None),
     ("POST", "/class/push", {}),
 )
 
@@ -274,6 +296,10 @@ def test_a_change_is_refused_from_another_page_as_a_form_and_if_it_is_too_long(c
     ):
         reply = classroom.call(method, f"/class/{name}", body, headers)
         assert reply.problem == problem, str(reply)
+
+
+def test_a_question_is_not_removed_from_another_page(classroom):
+    assert classroom.call("DELETE", "/class/question", None, {"Origin": "http://evil.example"}).problem == "forbidden-origin"
 
 
 def test_the_bench_plays_the_pages_of_a_class(classroom):

@@ -12,6 +12,7 @@ from learner import bearer
 
 SCREENS = ((1024, 768), (1280, 720))
 NAME = "class.example"
+QUESTION = {"text": "What will B read?", "answers": ["0", "1", "it waits"]}
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +95,15 @@ def test_a_question_by_clicks(browsers, classroom):
     ada.wait(lambda: ada.all('#class-news [data-key="answer-1"][aria-pressed="true"]'), "the vote is shown")
     in_news(bob, "What will B read?")
     bob.click('#class-news [data-key="answer-0"]')
-    teacher.wait(lambda: votes(teacher) == [1, 1, 0], "both votes count")
+    teacher.wait_text("voted", "2 of 2 have voted")
+    assert votes(teacher) == [] and not teacher.all("#votes progress"), "no learner can follow the others"
     ada.shot("board-vote", 768)
     teacher.keep("board-question")
     teacher.click("close-question")
     teacher.click('#rights button[value="1"]')
     teacher.wait_text("voted", "closed")
-    assert "✓ 1" in teacher.find("votes").text
+    assert "✓ 1" in teacher.find("votes").text and votes(teacher) == [1, 1, 0]
+    teacher.keep("board-closed")
     in_news(ada, "Your answer is right")
     in_news(bob, "Your answer is wrong")
     for browser in browsers:
@@ -108,6 +111,94 @@ def test_a_question_by_clicks(browsers, classroom):
         assert classroom.token not in page and browser.low_contrast() == [] and browser.unnamed() == []
     ada.click("#class-news button")
     ada.wait(lambda: not ada.find("class-news").is_displayed(), "the bar is closed")
+    teacher.click("clear-question")
+    teacher.wait(lambda: not teacher.find("question").is_displayed(), "the board is as it was")
+    assert teacher.driver.switch_to.active_element.get_attribute("id") == "ask-open", "the focus is not lost"
+    bob.wait(lambda: not bob.find("class-news").is_displayed(), "the question is gone for all")
+
+
+def test_a_vote_is_not_lost_to_news_that_are_older(browsers, classroom):
+    """The answer to a poll is held back until a vote is cast, as a slow network does."""
+    teacher, ada, _ = browsers
+    join(ada, classroom, "Ada")
+    classroom.post("/class/question", QUESTION)
+    in_news(ada, QUESTION["text"])
+    ada.driver.execute_script("""
+        const send = window.fetch;
+        window.fetch = async (path, options) => {
+          const response = await send(path, options);
+          if (!path.startsWith("/class/news") || window.wasHeld) return response;
+          const text = await response.text();
+          if (text.includes("select-for-update")) await new Promise((resolve) => Object.assign(window, { wasHeld: true, letGo: resolve }));
+          return new Response(text, { status: response.status, headers: response.headers });
+        };
+    """)
+    classroom.post("/class/push", {"strategy": "select-for-update"})
+    ada.wait(lambda: ada.driver.execute_script("return window.wasHeld === true"), "the news wait")
+    ada.click('#class-news [data-key="answer-1"]')
+    ada.wait(lambda: ada.all('[data-key="answer-1"][aria-pressed="true"]'), "the vote is shown")
+    ada.driver.execute_script("window.letGo()")
+    in_news(ada, "Your teacher opened select-for-update")
+    assert ada.all('[data-key="answer-1"][aria-pressed="true"]'), "it is still shown"
+
+
+def test_a_late_vote_is_told_in_words(browsers, classroom):
+    ada = browsers[1]
+    join(ada, classroom, "Ada")
+    classroom.post("/class/question", QUESTION)
+    in_news(ada, QUESTION["text"])
+    ada.driver.execute_script("""
+        const send = window.fetch;
+        window.fetch = (path, options) => (path.startsWith("/class/news") ? new Promise(() => {}) : send(path, options));
+    """)
+    classroom.post("/class/question/close", {})
+    ada.click('#class-news [data-key="answer-1"]')
+    in_news(ada, "The teacher has closed this question, so your vote was not counted; wait for the next one.")
+    assert not ada.all('[aria-pressed="true"]')
+    ada.complaints()
+
+
+def test_equal_answers_are_refused_in_words(browsers, classroom):
+    teacher = browsers[0]
+    open_board(teacher, classroom)
+    teacher.click("ask-open")
+    teacher.driver.execute_script("document.getElementById('ask-answers').value = '0\\n1\\n 0'")
+    teacher.click('#ask-form button[value="ok"]')
+    teacher.wait_text("ask-error", "Two answers are '0'; make the answers different.")
+    teacher.press(Keys.ESCAPE)
+    assert classroom.get("/class/board").json["question"] is None
+    teacher.complaints()
+
+
+def test_the_board_is_hidden_until_the_token_is_right(browsers, classroom):
+    teacher = browsers[0]
+    teacher.driver.get("about:blank")
+    teacher.size(1024, 768)
+    teacher.start(f"{classroom.address}class")
+    teacher.wait(lambda: teacher.find("token-dialog").is_displayed(), "the token is asked for")
+    assert not teacher.find("token-why").is_displayed()
+    teacher.press("wrong" + Keys.ENTER)
+    teacher.wait(lambda: teacher.find("token-dialog").is_displayed() and "The token is wrong." in teacher.find("token-why").text, "it is asked for again")
+    assert not teacher.find("board").is_displayed() and not teacher.find("join").is_displayed()
+    teacher.keep("board-wrong-token")
+    teacher.press(Keys.ESCAPE)
+    teacher.wait(lambda: not teacher.find("token-dialog").is_displayed(), "the dialog is closed")
+    assert not teacher.find("board").is_displayed()
+    assert teacher.driver.switch_to.active_element.get_attribute("id") == "unlock", "the way on has the focus"
+    teacher.keep("board-locked")
+    assert teacher.low_contrast() == [] and teacher.unnamed() == [] and teacher.too_small() == []
+    teacher.press(Keys.ENTER)
+    teacher.wait(lambda: teacher.find("token-dialog").is_displayed(), "the token is asked for")
+    assert not teacher.find("token-why").is_displayed(), "no token was wrong this time"
+    teacher.press(classroom.token + Keys.ENTER)
+    teacher.wait_text("count", "learner")
+    teacher.wait(lambda: teacher.find("board").is_displayed() and teacher.find("join").is_displayed(), "the board is shown")
+    assert not teacher.find("locked").is_displayed() and teacher.complaints() == []
+    teacher.driver.execute_script("sessionStorage.setItem('oversell.token', 'wrong')")  # as after a restart of the service
+    teacher.wait(lambda: teacher.find("unlock").is_displayed(), "the board is hidden")
+    teacher.wait_text("alert", "does not accept the teacher's token any more")
+    assert not teacher.find("board").is_displayed()
+    teacher.complaints()
 
 
 def test_a_question_by_keyboard_alone(browsers, classroom):
@@ -127,13 +218,17 @@ def test_a_question_by_keyboard_alone(browsers, classroom):
         if ada.driver.switch_to.active_element.get_attribute("data-key") == "answer-0":
             break
     ada.press(Keys.SPACE)
-    teacher.wait(lambda: votes(teacher) == [1, 0, 0], "the vote counts")
+    teacher.wait_text("voted", "1 of 1")
     assert ada.driver.switch_to.active_element.get_attribute("data-key") == "answer-0", "the focus stays"
     tab_to(teacher, "close-question")
     teacher.press(Keys.ENTER)
     teacher.wait(lambda: teacher.find("close-dialog").is_displayed(), "the answers are offered")
     teacher.press(Keys.ENTER)  # the first answer has the focus
     in_news(ada, "Your answer is right")
+    teacher.wait(lambda: teacher.driver.switch_to.active_element.get_attribute("id") == "ask-open", "the focus is not lost")
+    tab_to(teacher, "clear-question")
+    teacher.press(Keys.ENTER)
+    ada.wait(lambda: not ada.find("class-news").is_displayed(), "the question is removed")
     teacher.wait(lambda: teacher.driver.switch_to.active_element.get_attribute("id") == "ask-open", "the focus is not lost")
 
 
@@ -193,6 +288,7 @@ def fill(service):
         assert service.call("PUT", "/class/solved", solved, bearer(joined.json["token"])).status == 200
     long = {"text": "What will B read after A has read the stock and before A commits?", "answers": [f"the answer number {n}" for n in range(6)]}
     service.post("/class/question", long)
+    service.post("/class/question/close", {"right": 1})
 
 
 def expect_one_screen(board):

@@ -371,8 +371,7 @@ def test_the_story_asks_for_the_token(browser, services, database):
     browser.click("story-sell")
     browser.wait(lambda: browser.find("token-dialog").is_displayed(), "it is asked for again")
     browser.find("token").send_keys("wrong", Keys.ENTER)
-    browser.wait_text("alert", "The token is wrong.")
-    browser.wait(lambda: browser.find("token-dialog").is_displayed(), "and again")
+    browser.wait(lambda: browser.find("token-dialog").is_displayed() and "The token is wrong." in browser.find("token-why").text, "and again")
     browser.find("token").send_keys(TOKEN, Keys.ENTER)
     browser.wait(lambda: state(browser) == "sold", "the sale has run", 60)
     assert browser.complaints() == [], "no call was refused"

@@ -266,6 +266,32 @@ static void test_lists_of_hosts(void **state)
         assert_false(host_names_are_valid(bad[i]));
 }
 
+static void test_loopback_hosts(void **state)
+{
+    static const char *const loopback[] = {"localhost",       "LOCALHOST:8080", "shop.localhost",
+                                           "127.0.0.1",       "127.1.2.3:80",   "[::1]:80",
+                                           "0.0.0.0:8080",    "[::]",           "[::ffff:127.0.0.1]:80",
+                                           "[::ffff:0.0.0.0]"};
+    static const char *const others[] = {"192.0.2.7:8080",
+                                         "notlocalhost",
+                                         "localhost.example",
+                                         "[2001:db8::1]",
+                                         "[::ffff:192.0.2.7]",
+                                         "128.0.0.1",
+                                         "shop",
+                                         "localhost:80x",
+                                         "[::1",
+                                         "",
+                                         "::1",
+                                         "[localhost]"};
+    for (size_t i = 0; i < COUNT(loopback); i++)
+        if (!host_is_loopback(loopback[i]))
+            fail_msg("%s is loopback", loopback[i]);
+    for (size_t i = 0; i < COUNT(others); i++)
+        if (host_is_loopback(others[i]))
+            fail_msg("%s is not loopback", others[i]);
+}
+
 static void test_tokens(void **state)
 {
     service.config.admin_token = "a secret";
@@ -360,6 +386,7 @@ int main(void)
         ACCESS_TEST(test_hosts),
         ACCESS_TEST(test_hosts_with_a_token),
         ACCESS_TEST(test_lists_of_hosts),
+        ACCESS_TEST(test_loopback_hosts),
         ACCESS_TEST(test_tokens),
         ACCESS_TEST(test_a_full_queue),
         ACCESS_TEST(test_draining),

@@ -143,6 +143,34 @@ static void test_votes(void **state)
     board_free(board);
 }
 
+static void test_a_question_is_removed_open_or_closed(void **state)
+{
+    struct board *board = board_new(0);
+    struct board_view view;
+    int vote;
+    board_join(board, 7, "Ada");
+    assert_int_equal(board_clear(board), BOARD_NO_QUESTION);
+    int64_t id = board_ask(board, &question);
+    board_vote(board, 7, id, 1);
+    int64_t asked = board_news_version(board);
+    assert_int_equal(board_clear(board), BOARD_DONE);
+    assert_true(board_news_version(board) > asked); /* learners hear of it */
+    board_news(board, 7, &view, &vote);
+    assert_int_equal(view.question.id, 0);
+    assert_int_equal(vote, BOARD_NONE);
+    assert_int_equal(board_vote(board, 7, id, 1), BOARD_NO_QUESTION);
+    assert_int_equal(board_close(board, 1), BOARD_NO_QUESTION);
+    assert_int_equal(board_clear(board), BOARD_NO_QUESTION);
+    int64_t next = board_ask(board, &question);
+    assert_true(next > id); /* a page that shows the old one cannot vote on the new one */
+    assert_int_equal(board_close(board, 1), BOARD_DONE);
+    assert_int_equal(board_clear(board), BOARD_DONE);
+    board_look(board, &view);
+    assert_int_equal(view.question.id, 0);
+    assert_int_equal(view.question.right, BOARD_NONE);
+    board_free(board);
+}
+
 /* A learner's page polls with the version that it has: what others do must not make its answer long. */
 static void test_versions(void **state)
 {
@@ -178,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_there_is_room_for_all_sandboxes_and_no_more),
         cmocka_unit_test(test_solved_lessons_add_up),
         cmocka_unit_test(test_votes),
+        cmocka_unit_test(test_a_question_is_removed_open_or_closed),
         cmocka_unit_test(test_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ static const struct {
     {"GET", "/class/board", NULL, class_board, ACCESS_TEACHER},
     {"GET", "/class/address.svg", NULL, class_address, ACCESS_TEACHER},
     {"POST", "/class/question", NULL, class_ask, ACCESS_TEACHER},
+    {"DELETE", "/class/question", NULL, class_clear, ACCESS_TEACHER},
     {"POST", "/class/question/close", NULL, class_close, ACCESS_TEACHER},
     {"POST", "/class/push", NULL, class_push, ACCESS_TEACHER},
     {"PUT", "/class/vote", NULL, class_vote, ACCESS_OWNER},
