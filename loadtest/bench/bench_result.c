@@ -87,6 +87,30 @@ static bool note_unavailable(struct notes *notes, const json_t *row)
                                 json_string_value(json_object_get(row, "name")), reason);
 }
 
+static void print_headline(const json_t *document, char *ret_headline, size_t size)
+{
+    size_t i, goals = 0, missed = 0, used = 0;
+    const json_t *row, *ratios = json_object_get(document, "ratios");
+    json_array_foreach(ratios, i, row) {
+        goals += json_is_boolean(json_object_get(row, "reached"));
+        missed += json_is_false(json_object_get(row, "reached"));
+    }
+    ret_headline[0] = 0;
+    if (goals == 0)
+        return;
+    used = (size_t)snprintf(ret_headline, size, "%zu of %zu goals reached", goals - missed, goals);
+    size_t named = 0;
+    json_array_foreach(ratios, i, row) {
+        if (json_is_false(json_object_get(row, "reached")) && named < 3 && used < size)
+            used += (size_t)snprintf(
+                ret_headline + used, size - used, "%s%s (%.2f, goal %.2f)",
+                named++ ? ", " : "; missed: ", json_string_value(json_object_get(row, "name")),
+                real(row, "value"), real(row, "goal"));
+    }
+    if (used < size)
+        snprintf(ret_headline + used, size - used, "%s.", missed > named ? " and more" : "");
+}
+
 static bool add_notes(const json_t *document, struct notes *notes)
 {
     size_t i, goals = 0, reached = 0;
@@ -106,6 +130,8 @@ const struct result_kind bench_result = {
     .name = "bench",
     .rows = "ratios",
     COLUMN_LIST(COLUMNS),
+    KEY_COLUMNS("name", "value", "min", "max", "goal", "reached", "numerator_per_s", "denominator_per_s"),
     .title = print_title,
+    .headline = print_headline,
     .notes = add_notes,
 };

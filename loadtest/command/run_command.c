@@ -4,6 +4,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/report/reproduce.h"
 #include "loadtest/report/result.h"
 
 static int run_with_strategies(const struct command *command, struct testbed *testbed, const char *list,
@@ -39,6 +40,7 @@ int run_command(const struct command *command, int argc, char **argv, void *sett
     case OPTIONS_HELP: return ENDED_AS_EXPECTED;
     case OPTIONS_BAD: return ENDED_USAGE;
     }
+    reproduce_by(argc, argv);
     int status = command->begin(settings, &operands);
     if (status != COMMAND_GOES_ON)
         return status;

@@ -8,6 +8,7 @@
 #define FRAME_PIXELS 110 /* title, axis and its labels */
 #define ROWS_MIN 5       /* gnuplot needs some room */
 #define WIDTH_PIXELS 960
+#define TICS_MAX 6 /* as many as have room without being turned */
 
 static double figure(const json_t *row, const char *key)
 {
@@ -71,16 +72,18 @@ void compare_plot(const struct result_table *table, FILE *script)
             "name 'oversell' noenhanced\n"
             "set datafile missing '?'\n"
             "set key off\nset rmargin 4\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
-            "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\nset xtics autofreq rotate by -30\n"
+            "set grid xtics linecolor rgb '#dddddd'\nset format x '%%.0f'\n"
             "set yrange [%zu.6:0.4]\n",
             WIDTH_PIXELS, (rows > ROWS_MIN ? rows : ROWS_MIN) * ROW_PIXELS + FRAME_PIXELS, rows);
     print_data(script, table);
     bool rated = fastest > 0; /* a run without a throughput phase has one panel */
     fprintf(script, "set multiplot layout 1,%d\n", rated ? 2 : 1);
-    fprintf(script, "set xrange [0:%.0f]\n", most * 1.15 + 1);
+    fprintf(script, "set xrange [0:%.0f]\nset xtics %.0f\n", most * 1.15 + 1,
+            plot_step(most * 1.15 + 1, TICS_MAX));
     print_bars(script, 3, "Units sold beyond the stock", "#c2410c", "%.0f");
     if (rated) {
-        fprintf(script, "set xrange [0:%.0f]\n", fastest * 1.2);
+        fprintf(script, "set xrange [0:%.0f]\nset xtics %.0f\n", fastest * 1.2,
+                plot_step(fastest * 1.2, TICS_MAX));
         print_bars(script, 4, "Orders per second, without oversells", "#1d4ed8", "%.0f");
     }
     fputs("unset multiplot\n", script);

@@ -252,7 +252,9 @@ const struct result_kind compare_result = {
     .name = "compare",
     .rows = "rows",
     COLUMN_LIST(COLUMNS),
+    KEY_COLUMNS("strategy", "verdict", "oversold", "shown.breaks_when", "orders_per_s", "latency_ms.p99"),
     .title = print_title,
+    .headline = compare_headline,
     .notes = notes_of_compare,
     .plot = compare_plot,
 };

@@ -112,6 +112,33 @@ static bool add_unavailable(const json_t *rows, struct notes *notes)
     return true;
 }
 
+static void print_headline(const json_t *document, char *ret_headline, size_t size)
+{
+    const json_t *rows = json_object_get(document, "rows"), *broken = NULL;
+    size_t i, caught = 0;
+    int64_t cycles = 0, acknowledged = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        broken = !broken && verdict_fails(result_verdict(row)) ? row : broken;
+        caught += result_verdict(row) == VERDICT_CAUGHT;
+        cycles += result_number(row, "cycles");
+        acknowledged += result_number(row, "acknowledged");
+    }
+    char orders[NUMBER_MAX], injected[NUMBER_MAX], flaws[NUMBER_MAX + 60] = "";
+    ret_headline[0] = 0;
+    if (caught > 0)
+        snprintf(flaws, sizeof flaws, "; %zu %s", caught,
+                 caught == 1 ? "flaw was shown" : "flaws were shown");
+    if (broken)
+        snprintf(ret_headline, size, "%s under the fault %s is not as expected (%s).",
+                 result_text(broken, "strategy"), result_text(broken, "fault"),
+                 result_text(broken, "verdict"));
+    else if (cycles > 0)
+        snprintf(ret_headline, size, "Every guarantee held in %s faults and %s acknowledged orders%s.",
+                 number_text((double)cycles, 0, injected), number_text((double)acknowledged, 0, orders),
+                 flaws);
+}
+
 static bool add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
@@ -135,6 +162,9 @@ const struct result_kind faults_result = {
     .name = "faults",
     .rows = "rows",
     COLUMN_LIST(COLUMNS),
+    KEY_COLUMNS("fault", "strategy", "verdict", "lost", "oversold", "longest_outage_ms",
+                "longest_recovery_ms"),
     .title = print_title,
+    .headline = print_headline,
     .notes = add_notes,
 };

@@ -47,6 +47,31 @@ static const char *const STRATEGIES[] = {"atomic-statement", "select-for-update"
 
 #define STRATEGY_COUNT (sizeof STRATEGIES / sizeof STRATEGIES[0])
 
+static void print_headline(const json_t *document, char *ret_headline, size_t size)
+{
+    const json_t *best = NULL;
+    double most = 0;
+    size_t i, best_strategy = 0;
+    const json_t *row;
+    json_array_foreach(json_object_get(document, "rows"), i, row) {
+        for (size_t j = 0; j < STRATEGY_COUNT; j++) {
+            double rate = json_number_value(
+                json_object_get(json_object_get(row, STRATEGIES[j]), "orders_per_s"));
+            if (rate > most) {
+                most = rate;
+                best = row;
+                best_strategy = j;
+            }
+        }
+    }
+    char rate[NUMBER_MAX];
+    ret_headline[0] = 0;
+    if (best)
+        snprintf(ret_headline, size, "%s reaches %s orders/s, with %" PRId64 " %s.",
+                 STRATEGIES[best_strategy], number_text(most, 0, rate), result_number(best, "at"),
+                 result_text(best, "axis"));
+}
+
 static bool add_notes(const json_t *document, struct notes *notes)
 {
     size_t i;
@@ -124,12 +149,12 @@ static void print_panel(FILE *script, const char *axis, const struct range *rang
     if (times)
         fprintf(script,
                 "set yrange [*:*]\n"
-                "plot $%s using 1:3:xtic(1)" LINE BLUE " title 'atomic-statement', "
+                "plot $%s using 1:3" LINE BLUE " title 'atomic-statement', "
                 "$%s using 1:6" LINE RED " title 'select-for-update'\n",
                 axis, axis);
     else
         fprintf(script,
-                "plot $%s using 1:2:xtic(1)" LINE BLUE " title 'atomic-statement', $%s using 1:4" DASHES BLUE
+                "plot $%s using 1:2" LINE BLUE " title 'atomic-statement', $%s using 1:4" DASHES BLUE
                 " title 'same SQL in pgbench', $%s using 1:5" LINE RED
                 " title 'select-for-update', $%s using 1:7" DASHES RED " title 'same SQL in pgbench'\n",
                 axis, axis, axis, axis);
@@ -146,7 +171,7 @@ static void plot(const struct result_table *table, FILE *script)
     fputs(
         "set terminal svg size 1080,620 font 'sans-serif,12' background rgb 'white' name 'growth' noenhanced\n"
         "set datafile missing '?'\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
-        "set grid linecolor rgb '#dddddd'\nset logscale x\nset xtics rotate by -30\n"
+        "set grid linecolor rgb '#dddddd'\nset logscale x\nset format x '%.0s%c'\n"
         "set key font ',10' samplen 2\n",
         script);
     for (enum growth_axis axis = 0; axis < GROWTH_AXES; axis++)
@@ -167,6 +192,7 @@ const struct result_kind growth_result = {
     .rows = "rows",
     COLUMN_LIST(COLUMNS),
     .title = print_title,
+    .headline = print_headline,
     .notes = add_notes,
     .plot = plot,
 };

@@ -253,6 +253,37 @@ static bool has_details(const json_t *row)
            json_array_size(json_object_get(row, "outcomes")) > 1;
 }
 
+static void print_headline(const json_t *document, char *ret_headline, size_t size)
+{
+    const json_t *rows = json_object_get(document, "rows"), *best = NULL, *worst = NULL, *oversold = NULL;
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (result_number(row, "oversold") > 0 && !oversold)
+            oversold = row;
+        if (!json_is_number(json_object_get(json_object_get(row, "latency_ms"), "p99")))
+            continue;
+        best = !best || time_of(row, "p99") < time_of(best, "p99") ? row : best;
+        worst = !worst || time_of(row, "p99") > time_of(worst, "p99") ? row : worst;
+    }
+    char few[NUMBER_MAX], many[NUMBER_MAX];
+    size_t used = 0;
+    ret_headline[0] = 0;
+    if (oversold)
+        used = (size_t)snprintf(ret_headline, size, "%s sold %" PRId64 " units beyond the stock. ",
+                                result_text(oversold, "strategy"), result_number(oversold, "oversold"));
+    if (best && best == worst)
+        snprintf(ret_headline + used, size - used,
+                 "%s: half of the buyers had their order within %s ms, 99 of 100 within %s ms.",
+                 result_text(best, "strategy"), number_text(time_of(best, "p50"), 1, few),
+                 number_text(time_of(best, "p99"), 1, many));
+    else if (best)
+        snprintf(ret_headline + used, size - used,
+                 "99 of 100 buyers had their order within %s ms with %s, and within %s ms with %s.",
+                 number_text(time_of(best, "p99"), 1, few), result_text(best, "strategy"),
+                 number_text(time_of(worst, "p99"), 1, many), result_text(worst, "strategy"));
+}
+
 static bool add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
@@ -284,6 +315,9 @@ const struct result_kind rush_result = {
     .name = "rush",
     .rows = "rows",
     COLUMN_LIST(COLUMNS),
+    KEY_COLUMNS("strategy", "verdict", "rate_per_s", "created", "latency_ms.p50", "latency_ms.p99",
+                "p99_over_p50", "timed_out", "dropped"),
     .title = print_title,
+    .headline = print_headline,
     .notes = add_notes,
 };

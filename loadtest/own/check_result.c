@@ -85,6 +85,25 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
                      run, failed, result_text(row, "first_failure"));
 }
 
+static void print_headline(const json_t *document, char *ret_headline, size_t size)
+{
+    const json_t *rows = json_object_get(document, "rows"), *worst = NULL;
+    size_t i, oversold = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (result_number(row, "oversold") > result_number(worst, "oversold"))
+            worst = row;
+        oversold += result_number(row, "oversold") > 0;
+    }
+    ret_headline[0] = 0;
+    if (worst)
+        snprintf(ret_headline, size,
+                 "The service oversold in %zu of %zu runs: it sold up to %" PRId64
+                 " units beyond the stock of %" PRId64 ".",
+                 oversold, json_array_size(rows), result_number(worst, "oversold"),
+                 result_number(json_object_get(document, "settings"), "stock"));
+}
+
 static bool add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows"), *settings = json_object_get(document, "settings");
@@ -116,6 +135,8 @@ const struct result_kind check_result = {
     .name = "check",
     .rows = "rows",
     COLUMN_LIST(COLUMNS),
+    KEY_COLUMNS("run", "verdict", "sold", "oversold", "drift", "lost", "orders_per_s", "latency_ms.p99"),
     .title = print_title,
+    .headline = print_headline,
     .notes = add_notes,
 };

@@ -27,6 +27,9 @@ char *plot_svg(const struct result_table *table);
 /* Writes a name of a stored result into gnuplot's script. Characters that gnuplot could take for a command become "?": a result is
  * somebody's file, and gnuplot can run programs. */
 void plot_print_name(FILE *script, const char *name);
+/* The smallest of 1, 2 and 5 and their multiples by powers of ten that divides a scale from 0 to MOST, above 0, into at most TICS
+ * parts. */
+double plot_step(double most, int tics);
 /* gnuplot can be run. */
 bool plot_is_possible(void);
 

@@ -31,7 +31,7 @@ static const struct option_row ROWS[] = {
     {"--export-markdown", "FILE", OPTION_TEXT, AT(exports[FORMAT_MARKDOWN]), 0, 0, NULL,
      "Also write the result to FILE, as Markdown."},
     {"--export-html", "FILE", OPTION_TEXT, AT(exports[FORMAT_HTML]), 0, 0, NULL,
-     "Also write the result and its plot to FILE, as a web page."},
+     "Also write the result to FILE, as a report: one web page with pictures, for a browser or a printer."},
     {"--export-junit", "FILE", OPTION_TEXT, AT(exports[FORMAT_JUNIT]), 0, 0, NULL,
      "Also write the verdicts to FILE, as JUnit XML for continuous integration."},
     {"--export-svg", "FILE", OPTION_TEXT, AT(exports[FORMAT_SVG]), 0, 0, NULL,

@@ -4,6 +4,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/testbed/child.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,16 @@ void plot_print_name(FILE *script, const char *name)
                      (*name >= '0' && *name <= '9') || *name == '-' || *name == '.';
         fputc(plain ? *name : '?', script);
     }
+}
+
+double plot_step(double most, int tics)
+{
+    double rough = most / tics, power = pow(10, floor(log10(rough)));
+    static const double STEPS[] = {1, 2, 5};
+    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0]; i++)
+        if (STEPS[i] * power >= rough * 0.999999)
+            return STEPS[i] * power;
+    return 10 * power;
 }
 
 static int script_file(const struct result_table *table)

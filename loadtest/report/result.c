@@ -4,6 +4,7 @@
 #include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/selection.h"
+#include "loadtest/report/reproduce.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -56,8 +57,9 @@ json_t *result_new(const char *kind, json_t *settings)
     struct tm utc;
     if (!gmtime_r(&seconds, &utc) || strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
         now[0] = 0;
-    return json_pack("{s:i, s:s, s:s, s:o, s:o}", "version", RESULT_VERSION, "kind", kind, "at", now,
-                     "machine", machine_json(), "settings", settings);
+    const char *command = reproduce_command();
+    return json_pack("{s:i, s:s, s:s, s:s*, s:o, s:o}", "version", RESULT_VERSION, "kind", kind, "at", now,
+                     "command", *command ? command : NULL, "machine", machine_json(), "settings", settings);
 }
 
 json_t *result_load(const char *path)

@@ -71,6 +71,16 @@ static void group_digits(char *text)
     }
 }
 
+const char *number_text(double value, int decimals, char *buffer)
+{
+    double half = 0.5 * pow(10, -decimals); /* so that nothing is rounded to a negative zero */
+    if (fabs(value) >= 1e30)
+        return strcpy(buffer, NO_VALUE);
+    snprintf(buffer, NUMBER_MAX * 2 / 3, "%.*f", decimals, fabs(value) < half ? 0.0 : value);
+    group_digits(buffer);
+    return buffer;
+}
+
 const struct cell_style *cell_style(const struct column *column, const json_t *row)
 {
     static const struct cell_style PLAIN = {"?", "", ""}, UNKNOWN = {"?", "", "bad"};
@@ -118,10 +128,7 @@ const char *cell_text(const struct column *column, const json_t *row, char *buff
             snprintf(buffer + used, CELL_MAX - used, " (think %" PRId64 " ms)",
                      result_number(row, "think_ms"));
     } else if (json_is_number(value)) {
-        double rounded = json_number_value(value);
-        double half = 0.5 * pow(10, -column->decimals);
-        snprintf(buffer, CELL_MAX / 2, "%.*f", column->decimals, fabs(rounded) < half ? 0.0 : rounded);
-        group_digits(buffer);
+        return number_text(json_number_value(value), column->decimals, buffer);
     } else if (value) {
         return cell_plain(column, row, buffer);
     }

@@ -47,13 +47,23 @@ struct result_kind {
     const char *rows; /* the document's member that holds the rows */
     const struct column *columns;
     size_t column_count;
+    /* The paths of the columns that a report shows first, most important first, ended by NULL. NULL: all columns. */
+    const char *const *key_columns;
     /* Writes what was done, in words without a full stop, into RET_TITLE of SIZE bytes. */
     void (*title)(const json_t *document, char *ret_title, size_t size);
+    /* Writes what was found, in one sentence with a full stop, into RET_HEADLINE of SIZE bytes; "" for nothing to say. NULL:
+     * the closing note says it. */
+    void (*headline)(const json_t *document, char *ret_headline, size_t size);
     notes_fn *notes;
     void (*plot)(const struct result_table *table,
                  FILE *script); /* writes gnuplot's script for an SVG; NULL: no plot */
 };
 
+#define KEY_COLUMNS(...)                                                                                     \
+    .key_columns = (const char *const[])                                                                     \
+    {                                                                                                        \
+        __VA_ARGS__, NULL                                                                                    \
+    }
 #define COLUMN_LIST(array) .columns = (array), .column_count = sizeof(array) / sizeof(array)[0]
 
 struct result_table {
@@ -83,6 +93,10 @@ const char *table_heading(const struct result_table *table, const struct column 
 const json_t *cell_value(const struct column *column, const json_t *row);
 /* Never NULL; static storage. */
 const struct cell_style *cell_style(const struct column *column, const json_t *row);
+#define NUMBER_MAX 64
+
+/* A number as people read it: rounded, its digits in groups. BUFFER of NUMBER_MAX bytes, returned. */
+const char *number_text(double value, int decimals, char *buffer);
 /* The cell as people read it: digits in groups, ✓ and ✗ beside words, "–" for nothing. BUFFER of
  * CELL_MAX bytes, returned. */
 const char *cell_text(const struct column *column, const json_t *row, char *buffer);

@@ -64,6 +64,8 @@ const struct result_kind soak_result = {
     .name = "soak",
     .rows = "rows",
     COLUMN_LIST(COLUMNS),
+    KEY_COLUMNS("strategy", "verdict", "orders", "orders_per_s", "memory_start_kib", "memory_end_kib",
+                "oversold"),
     .title = print_title,
     .notes = add_notes,
 };

@@ -77,6 +77,31 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
         snprintf(ret_title + used, size - used, "; then of 2 orders (quantity 2) with a stock of 3");
 }
 
+static void print_headline(const json_t *document, char *ret_headline, size_t size)
+{
+    const json_t *rows = json_object_get(document, "rows"), *worst = NULL;
+    size_t i, counts[VERDICT_COUNT], kept = 0, safe = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (result_number(row, "oversold") > result_number(worst, "oversold"))
+            worst = row;
+        bool is_safe = result_verdict(row) == VERDICT_OK;
+        safe += is_safe;
+        kept += is_safe && result_number(row, "oversold") == 0;
+    }
+    ret_headline[0] = 0;
+    if (result_verdicts(rows, counts) > 0 || !worst || kept < safe)
+        return; /* the closing note says it */
+    size_t used = (size_t)snprintf(ret_headline, size, "%s oversold in %" PRId64 " of %" PRId64 " schedules",
+                                   result_text(worst, "strategy"), result_number(worst, "oversold"),
+                                   result_number(worst, "schedules"));
+    if (safe == 1)
+        used += (size_t)snprintf(ret_headline + used, size - used, "; 1 strategy never did");
+    else if (safe > 1)
+        used += (size_t)snprintf(ret_headline + used, size - used, "; %zu strategies never did", safe);
+    snprintf(ret_headline + used, size - used, ".");
+}
+
 static bool add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
@@ -138,6 +163,8 @@ const struct result_kind explore_result = {
     .name = "explore",
     .rows = "rows",
     COLUMN_LIST(COLUMNS),
+    KEY_COLUMNS("strategy", "verdict", "oversold", "schedules", "share_percent", "witness.replay"),
     .title = print_title,
+    .headline = print_headline,
     .notes = add_notes,
 };

