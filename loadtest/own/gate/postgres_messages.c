@@ -1,6 +1,8 @@
 /* Reads messages of PostgreSQL's frontend/backend protocol, version 3, as its manual describes them. Pure: no I/O. */
 #include "loadtest/own/gate/postgres_messages.h"
 
+#include "loadtest/own/gate/message_text.h"
+
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,22 +53,6 @@ size_t unit_length(const char *bytes, size_t count)
 
 /* ---- texts ---------------------------------------------------------------------------------------------------------- */
 
-/* Appends as much of the COUNT bytes as there is room for, on one line. */
-static void append(char *text, const char *bytes, size_t count)
-{
-    size_t length = strlen(text);
-    for (size_t i = 0; i < count && length + 1 < MESSAGE_TEXT; i++) {
-        bool space = strchr(" \t\r\n", bytes[i]) != NULL;
-        if (space && (length == 0 || text[length - 1] == ' '))
-            continue;
-        text[length] = bytes[i];
-        if (space)
-            text[length] = ' ';
-        length++;
-    }
-    text[length] = '\0';
-}
-
 /* The text that ends before END and begins at *AT, which moves behind it. */
 static const char *take_text(const char **at, const char *end)
 {
@@ -88,7 +74,7 @@ static void remember_statement(struct prepared_statements *prepared, const char 
     prepared->count += i == prepared->count;
     snprintf(prepared->item[i].name, sizeof prepared->item[i].name, "%s", name);
     prepared->item[i].text[0] = '\0';
-    append(prepared->item[i].text, text, strlen(text));
+    message_append(prepared->item[i].text, text, strlen(text));
 }
 
 static void append_value(char *text, const char *bytes, uint32_t length, bool binary)
@@ -96,7 +82,7 @@ static void append_value(char *text, const char *bytes, uint32_t length, bool bi
     char number[32];
     int64_t value = 0;
     if (!binary) {
-        append(text, bytes, length);
+        message_append(text, bytes, length);
         return;
     }
     for (uint32_t i = 0; i < length && length <= 8; i++)
@@ -106,7 +92,7 @@ static void append_value(char *text, const char *bytes, uint32_t length, bool bi
     if (length == 4)
         value = (int32_t)value;
     snprintf(number, sizeof number, length <= 8 ? "%lld" : "(binary)", (long long)value);
-    append(text, number, strlen(number));
+    message_append(text, number, strlen(number));
 }
 
 /* A Bind message: the text of its statement, and the parameters. */
@@ -119,7 +105,7 @@ static void describe_bind(const struct prepared_statements *prepared, const char
     while (i < prepared->count && strcmp(prepared->item[i].name, name) != 0)
         i++;
     const char *statement = i < prepared->count ? prepared->item[i].text : "(a prepared statement)";
-    append(text, statement, strlen(statement));
+    message_append(text, statement, strlen(statement));
     if (end - at < 2)
         return;
     uint16_t formats = number16(at);
@@ -133,9 +119,9 @@ static void describe_bind(const struct prepared_statements *prepared, const char
         uint32_t length = message_number(at);
         bool is_null = length == UINT32_MAX;
         at += 4;
-        append(text, parameter ? ", " : " [", 2);
+        message_append(text, parameter ? ", " : " [", 2);
         if (is_null) {
-            append(text, "NULL", 4);
+            message_append(text, "NULL", 4);
             continue;
         }
         if (length > (size_t)(end - at))
@@ -145,7 +131,7 @@ static void describe_bind(const struct prepared_statements *prepared, const char
         at += length;
     }
     if (count > 0)
-        append(text, "]", 1);
+        message_append(text, "]", 1);
 }
 
 static bool begins_with(const char *text, const char *word)
@@ -172,8 +158,8 @@ static void append_statement(char *text, const char *statement, bool *trivial)
     if (is_trivial(statement))
         return;
     if (!*trivial)
-        append(text, "; ", 2);
-    append(text, statement, strlen(statement));
+        message_append(text, "; ", 2);
+    message_append(text, statement, strlen(statement));
     *trivial = false;
 }
 
@@ -187,13 +173,13 @@ bool describe_unit(struct prepared_statements *prepared, const char *bytes, size
         const char *at = bytes + MESSAGE_HEADER, *end = bytes + length;
         char statement[MESSAGE_TEXT] = "";
         if (*bytes == 'Q')
-            append(statement, at, strnlen(at, (size_t)(end - at)));
+            message_append(statement, at, strnlen(at, (size_t)(end - at)));
         else if (*bytes == 'P')
             remember_statement(prepared, at, end);
         else if (*bytes == 'B')
             describe_bind(prepared, at, end, statement);
         else if (*bytes == 'F')
-            append(statement, "(a function call)", strlen("(a function call)"));
+            message_append(statement, "(a function call)", strlen("(a function call)"));
         append_statement(ret_text, statement, &trivial);
         executes |= message_is(bytes, "QEF");
     }
@@ -221,9 +207,9 @@ void describe_row(const char *bytes, size_t length, char ret_text[static MESSAGE
         uint32_t size = message_number(at);
         at += 4;
         if (i > 0)
-            append(ret_text, ", ", 2);
+            message_append(ret_text, ", ", 2);
         if (size == UINT32_MAX) {
-            append(ret_text, "NULL", 4);
+            message_append(ret_text, "NULL", 4);
             continue;
         }
         if (size > (size_t)(end - at))
@@ -242,7 +228,7 @@ void describe_tag(const char *bytes, size_t length, char ret_text[static MESSAGE
     for (size_t i = 0; i < sizeof TAGS / sizeof *TAGS; i++)
         if (size == strlen(TAGS[i]) && memcmp(at, TAGS[i], size) == 0)
             return;
-    append(ret_text, at, size);
+    message_append(ret_text, at, size);
 }
 
 bool describe_error(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT])
@@ -255,8 +241,8 @@ bool describe_error(const char *bytes, size_t length, char ret_text[static MESSA
         deadlock |= field == 'C' && strcmp(text, "40P01") == 0;
         if (field == 'M') {
             ret_text[0] = '\0';
-            append(ret_text, "error: ", 7);
-            append(ret_text, text, strlen(text));
+            message_append(ret_text, "error: ", 7);
+            message_append(ret_text, text, strlen(text));
         }
     }
     return deadlock;

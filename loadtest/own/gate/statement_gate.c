@@ -36,8 +36,8 @@ struct link {
     const struct wire_protocol *protocol;
     void *state; /* the protocol's */
     int client, server;
-    bool released, closed; /* what the explorer wants */
-    size_t unit;           /* bytes of the held unit */
+    bool released, refused, closed; /* what the explorer wants */
+    size_t unit;                    /* bytes of the held unit */
     struct buffer in, out;
 };
 
@@ -58,6 +58,7 @@ struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     bool hold, ends;
+    const char *problem;
     struct link *links[GATE_CONNECTIONS];
     struct gate_connection none;
 };
@@ -122,6 +123,13 @@ static bool release(struct link *link)
 static bool pass_from_client(struct gate *gate, struct link *link)
 {
     for (;;) {
+        if (link->refused) {
+            const char *answer = link->protocol->refuse(link->state);
+            link->refused = false;
+            drop(&link->in, link->unit);
+            if (!send_all(link->client, answer, strlen(answer)))
+                return false;
+        }
         if (link->seen.held || link->released) {
             if (!link->released && gate->hold)
                 return true;
@@ -132,6 +140,7 @@ static bool pass_from_client(struct gate *gate, struct link *link)
             return true;
         const struct wire_unit unit = link->protocol->next_unit(link->state, &link->seen, link->in.bytes,
                                                                 link->in.length);
+        gate->problem = link->seen.problem ? link->seen.problem : gate->problem;
         if (unit.length == 0 || unit.length == MESSAGE_WRONG)
             return unit.length == 0;
         bool well = true;
@@ -159,6 +168,7 @@ static bool pass_from_server(struct gate *gate, struct link *link)
     while (link->out.length > 0 && !link->seen.keep_answers) {
         size_t length = link->protocol->next_answer(link->state, &link->seen, link->out.bytes,
                                                     link->out.length);
+        gate->problem = link->seen.problem ? link->seen.problem : gate->problem;
         if (length == MESSAGE_WRONG || (length > 0 && !forward(link->client, &link->out, length)))
             return false;
         if (length == 0)
@@ -466,6 +476,36 @@ void gate_release_answers(struct gate *gate, size_t i)
 {
     gate_connection(gate, i)->keep_answers = false;
     wake(gate);
+}
+
+void gate_refuse(struct gate *gate, size_t i)
+{
+    struct link *link = gate->links[i];
+    if (!link || !link->seen.held)
+        return;
+    if (!link->protocol->refuse) {
+        gate_close_connection(gate, i);
+        return;
+    }
+    link->refused = true;
+    link->seen.held = false;
+    wake(gate);
+}
+
+/* The thread closes the sockets, since it may wait for them. */
+void gate_close_connection(struct gate *gate, size_t i)
+{
+    struct link *link = gate->links[i];
+    if (!link)
+        return;
+    link->closed = true;
+    link->seen.used = link->seen.held = link->seen.running = link->seen.starts = false;
+    wake(gate);
+}
+
+const char *gate_problem(const struct gate *gate)
+{
+    return gate->problem;
 }
 
 void gate_cut(struct gate *gate)

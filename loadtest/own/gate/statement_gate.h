@@ -37,6 +37,12 @@ void gate_hold(struct gate *gate, bool hold);
 /* Releases the held statement, and the answers that are held back. With the lock held. */
 void gate_release(struct gate *gate, size_t i);
 void gate_release_answers(struct gate *gate, size_t i);
+/* The held statement is never done: the service gets an error, or loses the connection. With the lock held. */
+void gate_refuse(struct gate *gate, size_t i);
+/* The service and the server lose this connection; what is held back is lost. With the lock held. */
+void gate_close_connection(struct gate *gate, size_t i);
+/* Why a connection could not be held so far, as a sentence without its end; NULL: nothing was wrong. With the lock held. */
+const char *gate_problem(const struct gate *gate);
 /* Closes all connections. With the lock held. */
 void gate_cut(struct gate *gate);
 

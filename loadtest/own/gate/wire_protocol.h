@@ -11,6 +11,7 @@
 enum {
     MESSAGE_MAX = 8 * 1024 * 1024, /* bytes of one message */
     MESSAGE_TEXT = 400,            /* of a description, with the NUL; the rest is cut off */
+    MESSAGE_KEYS = 256,            /* of the keys of a command */
 };
 
 /* One connection of the service, as the explorer may see it between gate_lock and gate_unlock. */
@@ -29,6 +30,13 @@ struct gate_connection {
     char text[MESSAGE_TEXT];   /* the held or running statement, with its parameters */
     char answer[MESSAGE_TEXT]; /* its first row, its command tag or its error */
     bool deadlock;             /* PostgreSQL ended the transaction because of a deadlock */
+    /* Of a command to Redis. */
+    char shape
+        [MESSAGE_TEXT]; /* its name and keys without what looks like an identifier: the same in each run; PostgreSQL: empty */
+    char keys[MESSAGE_KEYS]; /* each ended by NUL, the list by an empty one; a long list is cut off */
+    bool may_lock;           /* it can take a lock */
+    bool may_wait;           /* Redis can let it wait for another command */
+    const char *problem;     /* why the connection cannot be held; NULL: it can */
 };
 
 enum unit_way {
@@ -54,8 +62,10 @@ struct wire_protocol {
     struct wire_unit (*next_unit)(void *state, struct gate_connection *seen, const char *bytes, size_t count);
     /* The length of the server's next message, or 0 or MESSAGE_WRONG. Clears RUNNING when the unit is finished. */
     size_t (*next_answer)(void *state, struct gate_connection *seen, const char *bytes, size_t count);
+    /* The held unit is not to be done: returns an error for the service. NULL: the connection is closed instead. */
+    const char *(*refuse)(void *state);
 };
 
-extern const struct wire_protocol postgres_protocol;
+extern const struct wire_protocol postgres_protocol, redis_protocol;
 
 #endif
