@@ -8,7 +8,7 @@
 #include "loadtest/growth/growth.h"
 #include "loadtest/openloop/rush_row.h"
 #include "loadtest/own/check_row.h"
-#include "loadtest/own/explore_own_result.h"
+#include "loadtest/own/schedules/explore_own_result.h"
 #include "loadtest/report/result.h"
 #include "loadtest/soak/soak.h"
 #include "loadtest/sqlspec/permutation_result.h"

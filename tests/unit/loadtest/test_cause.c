@@ -1,6 +1,6 @@
 /* The sentence about a counterexample of a user's service, and the notation of its schedules. */
-#include "loadtest/own/cause.h"
-#include "loadtest/own/schedule_text.h"
+#include "loadtest/own/schedules/cause.h"
+#include "loadtest/own/schedules/schedule_text.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

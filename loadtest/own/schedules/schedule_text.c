@@ -1,5 +1,5 @@
 /* Reads and writes the notation of a schedule of requests. */
-#include "loadtest/own/schedule_text.h"
+#include "loadtest/own/schedules/schedule_text.h"
 
 #include "base/text.h"
 #include "loadtest/explore/core/schedule_notation.h"

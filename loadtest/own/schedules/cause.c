@@ -1,5 +1,5 @@
 /* Says why a schedule of requests went wrong. It knows just enough SQL to tell which table a statement reads or writes. */
-#include "loadtest/own/cause.h"
+#include "loadtest/own/schedules/cause.h"
 
 #include <ctype.h>
 #include <stdio.h>

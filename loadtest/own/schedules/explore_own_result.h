@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_EXPLORE_OWN_RESULT_H
 #define OVERSELL_LOADTEST_OWN_EXPLORE_OWN_RESULT_H
 
-#include "loadtest/own/request_runner.h"
+#include "loadtest/own/schedules/request_runner.h"
 #include "loadtest/report/table.h"
 #include "loadtest/stats/verdict.h"
 

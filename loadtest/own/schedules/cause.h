@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_CAUSE_H
 #define OVERSELL_LOADTEST_OWN_CAUSE_H
 
-#include "loadtest/own/request_runner.h"
+#include "loadtest/own/schedules/request_runner.h"
 #include "loadtest/stats/verdict.h"
 
 enum { CAUSE_TEXT = 600 };

@@ -1,10 +1,10 @@
 /* The result of `loadtest explore shop.json`. */
-#include "loadtest/own/explore_own_result.h"
+#include "loadtest/own/schedules/explore_own_result.h"
 
 #include "loadtest/cli/columns.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/explore/core/schedule_notation.h"
-#include "loadtest/own/cause.h"
+#include "loadtest/own/schedules/cause.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
@@ -156,7 +156,7 @@ static bool add_search_notes(const json_t *document, struct notes *notes)
             deadlocks = result_number(document, "deadlocks"), differed = result_number(document, "differed");
     double seconds = json_number_value(json_object_get(document, "seconds"));
     if (!notes_add(notes, NOTE_ADVICE,
-                   "%.0f schedules per second. A request that is silent for %" PRId64
+                   "%.3g schedules per second. A request that is silent for %" PRId64
                    " ms counts as waiting in the program.",
                    (double)schedules / (seconds > 0 ? seconds : 1), result_number(document, "quiet_ms")))
         return false;

@@ -1,5 +1,5 @@
 /* Runs a few requests to a user's service, each held at its next statement until the caller lets it run. */
-#include "loadtest/own/request_runner.h"
+#include "loadtest/own/schedules/request_runner.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"

@@ -7,10 +7,10 @@
 #include "loadtest/command/run_command.h"
 #include "loadtest/explore/core/depth_first_search.h"
 #include "loadtest/own/check_row.h"
-#include "loadtest/own/explore_own_result.h"
-#include "loadtest/own/request_runner.h"
-#include "loadtest/own/saved_schedule.h"
-#include "loadtest/own/schedule_text.h"
+#include "loadtest/own/schedules/explore_own_result.h"
+#include "loadtest/own/schedules/request_runner.h"
+#include "loadtest/own/schedules/saved_schedule.h"
+#include "loadtest/own/schedules/schedule_text.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>

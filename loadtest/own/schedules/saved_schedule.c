@@ -1,5 +1,5 @@
 /* Schedules of requests as files. */
-#include "loadtest/own/saved_schedule.h"
+#include "loadtest/own/schedules/saved_schedule.h"
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/explore/core/transition.h"
