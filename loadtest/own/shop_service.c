@@ -280,6 +280,8 @@ bool shop_service_start(const struct shop_plan *plan, struct shop_service *ret_s
         ret_service->port[i] = -1;
         snprintf(ret_service->log[i], sizeof ret_service->log[i], "%s/instance-%zu.log", plan->folder, i + 1);
     }
+    if (starts)
+        adoption_begin(&ret_service->adoption);
     bool well = !starts || find_ports(ret_service->count, ret_service->port);
     for (size_t i = 0; well && starts && i < ret_service->count; i++)
         well = start_instance(plan, ret_service, i);
@@ -346,5 +348,7 @@ void shop_service_stop(struct shop_service *service)
         (void)child_wait(&service->process[i], KILL_MS, false);
         child_stop(&service->process[i], 0);
     }
+    if (service->count > 0 && service->description->start[0])
+        adoption_end(&service->adoption, STOP_MS);
     service->count = 0;
 }

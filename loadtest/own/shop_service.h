@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_OWN_SHOP_SERVICE_H
 
 #include "loadtest/own/shop_database.h"
+#include "loadtest/testbed/adoption.h"
 #include "loadtest/testbed/testbed.h"
 
 /* ---- the servers ----- */
@@ -36,6 +37,7 @@ struct shop_service {
     const struct shop_description *description;
     size_t count;
     struct child process[INSTANCES_MAX];
+    struct adoption adoption;    /* of what has left the process groups */
     int64_t port[INSTANCES_MAX]; /* -1: the description does not say */
     char log[INSTANCES_MAX][PATH_MAX + 32];
 };
@@ -51,7 +53,8 @@ bool shop_service_start(const struct shop_plan *plan, struct shop_service *ret_s
 /* Do all instances run? If not, says on stderr which one ended, with the end of its output. It also cuts output that has become
  * longer than 16 MB, so call it now and then. */
 bool shop_service_runs(struct shop_service *service);
-/* SIGTERM, and after 5 s SIGKILL, to each process group. When it returns, no process of the groups runs. May be called twice. */
+/* SIGTERM, and after 5 s SIGKILL, to each process group, and then to what has left its group. When it returns, nothing that the service
+ * has started runs. May be called twice. */
 void shop_service_stop(struct shop_service *service);
 
 /* Sets the stock and deletes the orders, as "reset" says: by its SQL in DATABASE, or by its request, in which {stock} is STOCK. False,

@@ -313,6 +313,22 @@ def test_an_interrupt_stops_everything(fake):
     nothing_is_left_of(process.pid)
 
 
+DAEMONS = {
+    "ends": "setsid bash -c 'exec -a {name} sleep 3600' &",
+    "ignores SIGTERM, and has a daemon": "setsid bash -c 'trap \"\" TERM; setsid bash -c \"exec -a {name} sleep 3600\" & exec -a {name} sleep 3600' &",
+}
+
+
+@pytest.mark.parametrize("daemon", DAEMONS)
+def test_what_has_left_the_process_group_is_stopped(fake, daemon, scratch):
+    """A daemon has a session, and so a group, that is not its starter's."""
+    start = DAEMONS[daemon].format(name=scratch)
+    path = fake(start=["bash", "-c", f"{start} exec /usr/bin/python3 fake.py {{port}}"])
+    ran = loadtest("check", path, "--stock", "5", seconds=START_S * 5)
+    assert ran.returncode == 0, ran.stderr
+    assert processes_of(scratch) == []
+
+
 # ---- init and the schema ----------------------------------------------------------------------------
 
 
