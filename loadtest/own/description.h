@@ -3,6 +3,8 @@
 #ifndef OVERSELL_LOADTEST_OWN_DESCRIPTION_H
 #define OVERSELL_LOADTEST_OWN_DESCRIPTION_H
 
+#include "loadtest/own/placeholders.h"
+
 #include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -70,23 +72,5 @@ __attribute__((format(printf, 3, 4))) void shop_complain(const struct shop_descr
 
 /* An answer with this status says that the units are sold out. */
 bool shop_is_sold_out(const struct shop_description *description, long status);
-
-/* What placeholders stand for; NULL and -1: nothing. */
-struct shop_values {
-    const char *postgres,
-        *redis; /* {postgres}, {redis}: addresses. {pghost}, {pgport}, {pguser}, {pgpassword} and {pgdatabase}
-                                   * are the parts of the former. */
-    int64_t port, instance, stock, request; /* {port}; {instance}, from 1; {stock}; {request}, from 1 */
-};
-#define SHOP_NO_VALUES                                                                                       \
-    {                                                                                                        \
-        .port = -1, .instance = -1, .stock = -1, .request = -1                                               \
-    }
-
-/* TEXT with the values in place of the placeholders, to be freed; NULL when out of memory. A placeholder without a value, and
- * braces around anything else, stay as they are. Any thread. */
-char *shop_expand(const char *text, const struct shop_values *values);
-/* TEXT has the placeholder "{NAME}". */
-bool shop_mentions(const char *text, const char *name);
 
 #endif
