@@ -22,8 +22,8 @@ void recorder_shorten(const char *text, char *ret_text, size_t size)
     size_t used = 0, fits = 0; /* FITS: where an ellipsis may stand */
     while (*text) {
         size_t length;
-        (void)text_code_point(text, &length);
-        bool is_plain = length > 1 || (length == 1 && (unsigned char)*text >= ' ' && *text != 0x7f);
+        uint32_t point = text_code_point(text, &length);
+        bool is_plain = length > 0 && !text_is_control(point);
         const char *character = is_space(*text) ? " " : is_plain ? text : "?";
         size_t kept = is_plain ? length : 1;
         if (used + kept > size - 1) {

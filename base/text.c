@@ -21,6 +21,13 @@ uint32_t text_hash(const char *text)
     return hash;
 }
 
+bool text_is_control(uint32_t point)
+{
+    return point < 0x20 || (point >= 0x7f && point <= 0x9f) || point == 0x61c ||
+           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2066 && point <= 0x2069);
+}
+
 uint32_t text_code_point(const char *text, size_t *ret_length)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800,

@@ -25,6 +25,8 @@ struct lock_lab {
     /* Would the waiter whose place in the queue is PLACE get the lock if it tried now? With the waiter's handle while its
      * thread is held before its sleep (begin_sleep), from any thread. NULL: waiters of this lock are woken by what they watch. */
     bool (*has_turn)(struct lock *lock, const struct lock_grant *place);
+    /* All waiters of the lock's queue watch the first place in it. False: each watches the place before its own. */
+    bool watches_first;
 };
 
 #endif

@@ -78,11 +78,11 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 #define QUEUE_PROPERTIES                                                                                     \
     .blocking = true, .fair = true, .fenced = true, .survives_crash = true, .survives_minority = true,       \
     .carrier = CARRIER_SESSION, .perils = PERIL_PAUSE | PERIL_DISCONNECT
-#define QUEUE_FUNCTIONS                                                                                      \
+#define QUEUE_FUNCTIONS(ALL_WATCH_FIRST)                                                                     \
     .server = &zookeeper_server, .acquire = acquire, .release = zookeeper_release,                           \
     .still_held = zookeeper_still_held, .lab = &(const struct lock_lab)                                      \
     {                                                                                                        \
-        .end = LOCK_ENDS_BY_RELEASE                                                                          \
+        .end = LOCK_ENDS_BY_RELEASE, .watches_first = (ALL_WATCH_FIRST)                                      \
     }
 
 const struct lock_driver zookeeper_naive = {
@@ -90,17 +90,17 @@ const struct lock_driver zookeeper_naive = {
     .variant = &(const struct recipe){WATCHES_PREDECESSOR, WOKEN_BELIEVES, GONE_IS_OVERLOOKED},
     .properties = {.mechanism = "ephemeral sequential node; a woken waiter assumes that it holds the lock",
                    QUEUE_PROPERTIES},
-    QUEUE_FUNCTIONS,
+    QUEUE_FUNCTIONS(false),
 };
 const struct lock_driver zookeeper_herd = {
     .name = "zookeeper-herd",
     .variant = &(const struct recipe){WATCHES_FIRST, WOKEN_LOOKS_AGAIN, GONE_IS_A_CHANGE},
     .properties = {.mechanism = "ephemeral sequential node; all watch the first", QUEUE_PROPERTIES},
-    QUEUE_FUNCTIONS,
+    QUEUE_FUNCTIONS(true),
 };
 const struct lock_driver zookeeper_queue = {
     .name = "zookeeper",
     .properties = {.mechanism = "ephemeral sequential node; each watches the one before it",
                    QUEUE_PROPERTIES},
-    QUEUE_FUNCTIONS,
+    QUEUE_FUNCTIONS(false),
 };

@@ -31,11 +31,12 @@ static char *audit_text(struct worker *worker, int64_t product_id, const char **
     audit_key(product_id, key, sizeof key);
     if ((text = response_cache_get(service->responses, key)) != NULL)
         return text;
+    uint64_t generation = response_cache_generation(service->responses);
     int64_t begun_us = monotonic_us();
     struct reconciliation r;
     enum reconciled result = api_audit(worker, product_id, &r, &text);
     if (text)
-        response_cache_put(service->responses, key, text, monotonic_us() - begun_us);
+        response_cache_put(service->responses, key, text, monotonic_us() - begun_us, generation);
     else
         *ret_problem = result == RECONCILE_NO_PRODUCT ? "no-such-product" : "backend-unavailable";
     return text;
@@ -50,6 +51,7 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
     snprintf(key, sizeof key, "traces %" PRId64 " %d %" PRIu64, query->product_id, query->limit,
              query->after);
     if ((text = response_cache_get(service->responses, key)) == NULL) {
+        uint64_t generation = response_cache_generation(service->responses);
         int64_t begun_us = monotonic_us();
         uint64_t traced = traces_count();
         json_t *json = traces_json(service->orders.traces, (int)service->config.workers, query,
@@ -60,7 +62,7 @@ static char *traces_text(struct worker *worker, const struct trace_query *query,
             text = NULL;
         free(traces);
         if (text)
-            response_cache_put(service->responses, key, text, monotonic_us() - begun_us);
+            response_cache_put(service->responses, key, text, monotonic_us() - begun_us, generation);
     }
     if (text)
         *ret_traced = strtoll(text, NULL, 10);

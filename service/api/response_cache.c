@@ -17,6 +17,7 @@ enum {
 
 struct response_cache {
     pthread_mutex_t mutex;
+    uint64_t generation;
     struct slot {
         char key[KEY_SIZE];
         char *text;
@@ -65,24 +66,38 @@ char *response_cache_get(struct response_cache *cache, const char *key)
     return copy;
 }
 
-void response_cache_put(struct response_cache *cache, const char *key, const char *text, int64_t cost_us)
+uint64_t response_cache_generation(struct response_cache *cache)
+{
+    pthread_mutex_lock(&cache->mutex);
+    uint64_t generation = cache->generation;
+    pthread_mutex_unlock(&cache->mutex);
+    return generation;
+}
+
+void response_cache_put(struct response_cache *cache, const char *key, const char *text, int64_t cost_us,
+                        uint64_t generation)
 {
     char *copy = strdup(text);
     int64_t fresh_us = cost_us * COST_SHARE;
     if (fresh_us < FRESH_LEAST_US)
         fresh_us = FRESH_LEAST_US;
     pthread_mutex_lock(&cache->mutex);
-    struct slot *slot = find(cache, key);
-    free(slot->text);
-    slot->text = copy;
-    slot->until_us = copy ? monotonic_us() + fresh_us : 0;
-    snprintf(slot->key, sizeof slot->key, "%s", key);
+    if (generation == cache->generation) {
+        struct slot *slot = find(cache, key);
+        free(slot->text);
+        slot->text = copy;
+        slot->until_us = copy ? monotonic_us() + fresh_us : 0;
+        snprintf(slot->key, sizeof slot->key, "%s", key);
+        copy = NULL;
+    }
     pthread_mutex_unlock(&cache->mutex);
+    free(copy);
 }
 
 void response_cache_forget(struct response_cache *cache, const char *key)
 {
     pthread_mutex_lock(&cache->mutex);
+    cache->generation++;
     struct slot *slot = find(cache, key);
     if (strcmp(slot->key, key) == 0)
         slot->until_us = 0;

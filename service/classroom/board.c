@@ -34,14 +34,6 @@ void board_free(struct board *board)
     free(board);
 }
 
-/* Control characters, and characters that have no width, turn the direction of the text after them, or begin a new line. */
-static bool is_control(uint32_t point)
-{
-    return point < 0x20 || (point >= 0x7f && point <= 0x9f) || point == 0x61c ||
-           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2066 && point <= 0x2069);
-}
-
 bool board_text(const char *text, char *ret_text, size_t size)
 {
     text += strspn(text, " ");
@@ -52,7 +44,7 @@ bool board_text(const char *text, char *ret_text, size_t size)
         return false;
     for (size_t at = 0; at < length;) {
         size_t bytes;
-        if (is_control(text_code_point(text + at, &bytes)) || bytes == 0)
+        if (text_is_control(text_code_point(text + at, &bytes)) || bytes == 0)
             return false;
         at += bytes;
     }

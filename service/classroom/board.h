@@ -1,12 +1,12 @@
-/* The class board: who is in the class, which lessons each learner has solved, one question with its votes, and what the teacher
- * has sent to all. Data in memory only. A learner is known by the product of the sandbox. Any thread may call. */
+/* The class board: the learners of a class, the lessons that each has solved, one question with its votes, and the last message that
+ * the teacher sent to all. It is in memory only. A learner is identified by the product of the sandbox. Any thread may call. */
 #ifndef OVERSELL_SERVICE_CLASSROOM_BOARD_H
 #define OVERSELL_SERVICE_CLASSROOM_BOARD_H
 
 #include "service/classroom/sandbox.h"
 
 enum {
-    BOARD_NAME_SIZE = 41, /* bytes with the NUL, as the next three */
+    BOARD_NAME_SIZE = 41, /* this size and the next three are in bytes, with the NUL */
     BOARD_QUESTION_SIZE = 161,
     BOARD_ANSWER_SIZE = 61,
     BOARD_PUSH_SIZE = 1001,
@@ -22,7 +22,7 @@ struct board_learner {
     int64_t product_id;
     char name[BOARD_NAME_SIZE];
     uint64_t solved; /* bit N: lesson N is solved */
-    int vote;        /* the answer to the question that the board shows, from 0, or BOARD_NONE */
+    int vote;        /* the learner's answer to the current question, from 0, or BOARD_NONE */
 };
 
 struct board_question {
@@ -59,39 +59,41 @@ enum board_result {
     BOARD_NO_ANSWER    /* the question has no such answer */
 };
 
-/* The versions begin above FIRST_VERSION, which must differ from one start of the service to the next. NULL: out of memory. */
+/* Makes an empty board, which the caller frees. The first change gets the version FIRST_VERSION + 1. Each start of the service must pass a
+ * different FIRST_VERSION. NULL: out of memory. */
 struct board *board_new(int64_t first_version);
 void board_free(struct board *board);
 
-/* Copies TEXT to RET_TEXT of SIZE bytes without the spaces around it. False: the rest does not fit, is empty, is not valid UTF-8,
- * or has a character that controls a terminal or the direction of text. */
+/* Copies TEXT to RET_TEXT (SIZE bytes) without the spaces around it. False: the rest does not fit, is empty, is not valid UTF-8, or
+ * contains a control character (text_is_control). */
 bool board_text(const char *text, char *ret_text, size_t size);
 
-/* A learner has joined; an earlier learner with this product leaves. NAME as board_text made it, or "". False: the board is full. */
+/* Adds a learner, and removes an earlier learner with this product. NAME is "" or a result of board_text. False: the board is full. */
 bool board_join(struct board *board, int64_t product_id, const char *name);
-/* Nothing happens if no learner has the product. */
+/* Removes the learner who has the product, if there is one. */
 void board_leave(struct board *board, int64_t product_id);
 
-/* Adds these lessons to those that the learner has solved. */
+/* Marks these lessons as solved by the learner. LESSONS: bit N is lesson N. */
 enum board_result board_solve(struct board *board, int64_t product_id, uint64_t lessons);
 
-/* Opens a question in place of the one before, without votes; its id, is_open and right are ignored. Returns the new id. */
+/* Replaces the question by a copy of this one, which is open and has no votes. Ignores the id, is_open and right of QUESTION. Returns the
+ * new id. */
 int64_t board_ask(struct board *board, const struct board_question *question);
 /* Removes the question from the board, open or closed. Later questions have other ids. */
 enum board_result board_clear(struct board *board);
-/* Closes the question that is open. RIGHT: its right answer, or BOARD_NONE. A question that is closed already gets RIGHT,
- * and keeps an earlier answer if RIGHT is BOARD_NONE. */
+/* Closes the question, if it is open. RIGHT: its right answer, from 0, or BOARD_NONE, which keeps a right answer that was set before. */
 enum board_result board_close(struct board *board, int right);
-/* The learner's vote; a later one replaces it while the question is open. */
+/* Sets the learner's vote. A later vote replaces it while the question is open. */
 enum board_result board_vote(struct board *board, int64_t product_id, int64_t question_id, int answer);
 
-/* Sends TEXT to all learners, in place of what was sent before. Returns its id. */
+/* Sends TEXT to all learners, and replaces the message before. Returns its id. */
 int64_t board_send(struct board *board, enum push_kind kind, const char *text);
 
+/* Copies the board. */
 void board_look(struct board *board, struct board_view *ret_view);
-/* The same for one learner, without the learners: *ret_vote is the learner's vote, or BOARD_NONE. */
+/* Copies the board without its learners. *RET_VOTE: the vote of the learner who has the product, or BOARD_NONE. */
 void board_news(struct board *board, int64_t product_id, struct board_view *ret_view, int *ret_vote);
-/* The version of what learners see. */
+/* Returns the board's `news`: the version of its question and its message. */
 int64_t board_news_version(struct board *board);
 
 #endif

@@ -35,12 +35,13 @@ enum {
     EVENT_ENDED,   /* VALUE: enum outcome */
     EVENT_EXPIRED, /* VALUE: 1 if it only had a place in the lock's queue */
     EVENT_CRASHED,
-    EVENT_RESTARTED,
+    EVENT_RESTARTED, /* a server of its lock; VALUE: RESTART_ENDED_LOCK if the lock has no majority any more */
     EVENT_CUT,
     EVENT_TIMED_OUT,
     EVENT_LOCK_STOLEN, /* another actor's release has taken its lock away; VALUE: that actor's index */
 };
 
+#define RESTART_ENDED_LOCK 1
 #define WAITS_FOR_EVER INT64_MIN /* it sleeps in the lock's queue, and nobody will wake it */
 
 struct event {

@@ -166,7 +166,8 @@ static bool restart(struct execution *execution, struct actor *actor)
     if (!lock_admin_forget(execution->settings.strategy->lock, execution->restarts++, &actor->hold))
         return execution_fail(execution, "no further server of the lock can restart");
     actor->hold.is_over |= !lock_admin_is_held(execution->lock_admin, &actor->hold);
-    trace_event(&execution->trace, actor->index, EVENT_RESTARTED, STEP_NO_VALUE);
+    trace_event(&execution->trace, actor->index, EVENT_RESTARTED,
+                actor->hold.is_over ? RESTART_ENDED_LOCK : STEP_NO_VALUE);
     return true;
 }
 

@@ -1,11 +1,9 @@
-/* Writes the requests of an order as JSON, event by event, and finds out from the events who holds the lock that an order waits for. */
+/* Writes the requests of an order as JSON or text, event by event. */
 #include "loadtest/explore/explain/sent_requests.h"
 
 #include "loadtest/explore/core/schedule_notation.h"
 
 #include <string.h>
-
-enum { SHOWN_MAX = 32 }; /* requests of one event */
 
 /* ---- requests -------------------------------------------------------------------------------------------------- */
 
@@ -19,8 +17,8 @@ static const struct event *event_before(const struct execution *execution, size_
     return NULL;
 }
 
-/* Adds request NUMBER of EVENT's actor as it was then. */
-static void add_request(const struct execution *execution, const struct event *event, unsigned number,
+/* Adds request NUMBER of EVENT's actor as it was then. False: the recorder has not kept it, or out of memory. */
+static bool add_request(const struct execution *execution, const struct event *event, unsigned number,
                         bool sent_before, json_t *sent)
 {
     const void *connection;
@@ -32,22 +30,32 @@ static void add_request(const struct execution *execution, const struct event *e
         json_object_set_new(request, "sent_before", json_true());
     if (number >= event->answered)
         json_object_set_new(request, "answer", json_null());
-    json_array_append_new(sent, request); /* which refuses NULL */
+    return json_array_append_new(sent, request) == 0; /* which refuses NULL */
 }
 
-json_t *sent_json(const struct execution *execution, size_t i)
+static json_t *sent_json(const struct execution *execution, size_t i, unsigned *ret_left_out)
 {
     const struct event *event = &execution->trace.events[i], *before = event_before(execution, i);
     json_t *sent = json_array();
     unsigned from = before ? before->sent : 0;
+    *ret_left_out = 0;
     if (!execution->trace.recorders[event->actor])
         return sent;
     /* The answer that the actor was waiting for has come. */
     if (before && before->answered < before->sent && event->answered >= before->sent)
-        add_request(execution, event, from - 1, true, sent);
-    for (unsigned number = from; number < event->sent && json_array_size(sent) < SHOWN_MAX; number++)
-        add_request(execution, event, number, false, sent);
+        (void)add_request(execution, event, from - 1, true, sent);
+    for (unsigned number = from; number < event->sent; number++)
+        if (json_array_size(sent) == SENT_MAX || !add_request(execution, event, number, false, sent))
+            ++*ret_left_out;
     return sent;
+}
+
+void sent_set(const struct execution *execution, size_t i, json_t *step)
+{
+    unsigned left_out;
+    json_object_set_new(step, "sent", sent_json(execution, i, &left_out));
+    if (left_out > 0)
+        json_object_set_new(step, "sent_left_out", json_integer(left_out));
 }
 
 /* ---- for a terminal -------------------------------------------------------------------------------------------- */
@@ -70,45 +78,17 @@ void sent_print(const struct execution *execution, FILE *out)
 {
     for (size_t e = 0; e < execution->trace.event_count; e++) {
         const struct event *event = &execution->trace.events[e];
-        json_auto_t *sent = sent_json(execution, e);
+        unsigned left_out;
+        json_auto_t *sent = sent_json(execution, e, &left_out);
         size_t i;
         const json_t *request;
-        if (json_array_size(sent) > 0)
+        if (json_array_size(sent) > 0 || left_out > 0)
             fprintf(out, "%c %s\n", actor_name(event->actor),
                     event->what == EVENT_WAITS ? "waits" : stop_name(event->what));
         json_array_foreach(sent, i, request)
             print_request(request, out);
+        if (left_out > 0)
+            fprintf(out, "    %u more %s not shown\n", left_out,
+                    left_out == 1 ? "request is" : "requests are");
     }
-}
-
-/* ---- waiting --------------------------------------------------------------------------------------------------- */
-
-/* Does the actor hold the lock after this event? Or hold it no longer? */
-static void note_holder(const struct event *event, unsigned *holders)
-{
-    unsigned bit = 1u << event->actor;
-    switch (event->what) {
-    case STEP_SETNX:
-    case STEP_LOCK: *holders |= bit; break;
-    case STEP_UNLOCK:
-    case STEP_DEL:
-    case EVENT_RETRY:
-    case EVENT_ENDED:
-    case EVENT_EXPIRED:
-    case EVENT_LOCK_STOLEN: *holders &= ~bit; break;
-    default: break; /* a crash leaves the lock on its server */
-    }
-}
-
-unsigned event_waits_for(const struct execution *execution, size_t i)
-{
-    const struct event *event = &execution->trace.events[i];
-    unsigned holders = 0;
-    if (event->value == WAITS_FOR_EVER)
-        return 0;
-    if (event->value != 0)
-        return (unsigned)event->value;
-    for (size_t j = 0; j < i; j++)
-        note_holder(&execution->trace.events[j], &holders);
-    return holders & ~(1u << event->actor);
 }

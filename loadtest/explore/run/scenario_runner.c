@@ -111,7 +111,7 @@ static json_t *steps_json(const struct execution *execution, const struct replay
     size_t i;
     json_array_foreach(steps, i, step)
         if (execution->settings.records)
-            json_object_set_new(step, "sent", sent_json(execution, i));
+            sent_set(execution, i, step);
     return steps;
 }
 

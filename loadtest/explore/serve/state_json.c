@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include "loadtest/explore/exec/lock_admin.h"
+#include "loadtest/explore/explain/lock_waits.h"
 #include "loadtest/explore/explain/narration.h"
 #include "loadtest/explore/explain/sent_requests.h"
 #include "loadtest/explore/spec/scenario.h"
@@ -158,13 +159,31 @@ static const char *list_names(const struct execution *execution, unsigned bits, 
     return ret_text;
 }
 
-static unsigned lock_holders(const struct execution *execution, size_t waiter)
+/* Bits of the actors that ACTOR waits for in the strategy's lock; RET_REASON (SIZE bytes) says for what. */
+static unsigned waits_for_lock(const struct execution *execution, size_t actor, char *ret_reason, size_t size)
 {
-    unsigned bits = 0;
-    for (size_t i = 0; i < execution->settings.actors; i++)
-        if (i != waiter && has_lock(execution, i))
-            bits |= 1u << i;
-    return bits;
+    unsigned holders,
+        others = lock_waits_for(execution, (unsigned)actor, execution->trace.event_count, &holders);
+    bool all_dead = true;
+    char names[32];
+    for (size_t i = 0; i < execution->settings.actors; i++) {
+        unsigned bit = 1u << i;
+        if (others & holders & bit && !server_agrees(execution, i))
+            others &= ~bit;
+        all_dead &= !(others & bit) || is_dead(execution, i);
+    }
+    const char *verb = others & (others - 1) ? "have" : "has";
+    list_names(execution, others, names);
+    if (!others)
+        snprintf(ret_reason, size, "waits for a lock that none of these orders has");
+    else if (others & holders)
+        snprintf(ret_reason, size,
+                 all_dead ? "waits for the lock that %s died with" : "waits for the lock, which %s %s", names,
+                 verb);
+    else
+        snprintf(ret_reason, size, "waits in the lock's queue behind %s%s", names,
+                 all_dead ? ", which died" : "");
+    return others;
 }
 
 /* Bits of the actors that ACTOR waits for; RET_REASON (SIZE bytes) says for what. */
@@ -183,18 +202,7 @@ static unsigned waits_for(const struct execution *execution, const struct databa
                  view->awaited_lock[actor] ? view->awaited_lock[actor] : "transaction");
         return in_database;
     }
-    unsigned holders = lock_holders(execution, actor);
-    if (!holders) {
-        snprintf(ret_reason, size, "waits for a lock that none of these orders has");
-        return 0;
-    }
-    bool dead = true;
-    for (size_t i = 0; i < execution->settings.actors; i++)
-        dead &= !(holders & 1u << i) || is_dead(execution, i);
-    snprintf(ret_reason, size,
-             dead ? "waits for the lock that %s died with" : "waits for the lock, which %s has",
-             list_names(execution, holders, names));
-    return holders;
+    return waits_for_lock(execution, actor, ret_reason, size);
 }
 
 /* ---- an order as JSON ----------------------------------------------------------------------------------------- */
@@ -318,7 +326,7 @@ static json_t *told_json(const struct execution *execution, const struct replay 
         const struct event *event = &execution->trace.events[i];
         bool has_value = event->what < STEP_COUNT && event->value != STEP_NO_VALUE;
         json_object_set_new(step, "value", has_value ? json_integer(event->value) : json_null());
-        json_object_set_new(step, "sent", sent_json(execution, i));
+        sent_set(execution, i, step);
         if (event->what == EVENT_WAITS)
             json_object_set_new(step, "waits_for", names_of(execution, event_waits_for(execution, i)));
         if (event->what == EVENT_LOCK_STOLEN)

@@ -12,7 +12,7 @@
 
 enum { BROKEN_WATCH_MS = 50 }; /* the pause before one who cannot watch looks again */
 
-enum news { NO_NEWS, MADE, DELETED, BROKEN };
+enum news { NO_NEWS, MADE, DELETED, CANCELED, BROKEN };
 
 /* Watches KEY from now on, not from an earlier revision: etcd tells those who ask for the past ten times a second only,
  * the others at once. */
@@ -48,7 +48,7 @@ static enum news news_in(const json_t *object, int64_t *ret_revision)
 {
     const json_t *result = json_object_get(object, "result");
     if (!result || json_is_true(json_object_get(result, "canceled")))
-        return BROKEN; /* an error */
+        return CANCELED; /* by etcd, with an error */
     if (json_array_size(json_object_get(result, "events")) > 0)
         return DELETED; /* of a key's changes we have asked for no others */
     if (!json_is_true(json_object_get(result, "created")))
@@ -74,7 +74,7 @@ static enum news read_stream(struct etcd *etcd, int64_t *ret_revision)
     return news;
 }
 
-/* MADE: the watch tells of what happens after *ret_revision. */
+/* MADE: the watch tells of what happens after *ret_revision. BROKEN: the connection. */
 static enum news listen_until(struct etcd *etcd, int64_t until_us, int64_t *ret_revision)
 {
     while (true) {
@@ -118,6 +118,23 @@ static bool is_deleted(void *context)
     return look_back(sleeper->etcd, &nobody, INT64_MAX, sleeper->key, &absent) == LOCK_OK && absent;
 }
 
+/* Has the watch ended, and not by us? */
+static bool has_ended(enum news news)
+{
+    return news == DELETED || news == CANCELED || news == BROKEN;
+}
+
+/* How the watch ended, for the recorder. */
+static const char *ending_of(enum news news)
+{
+    switch (news) {
+    case DELETED: return "deleted";
+    case CANCELED: return "ended by etcd";
+    case BROKEN: return "no answer: the connection is lost";
+    default: return "ended by the client";
+    }
+}
+
 enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64_t deadline_us,
                                      const char *key, int64_t revision, struct etcd_lease *lease)
 {
@@ -130,7 +147,7 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
     bool is_absent = false;
     int watched =
         etcd->current; /* a request that had to turn to another endpoint says that this one is silent */
-    while (status == LOCK_OK && !is_absent && news != DELETED && news != BROKEN && etcd->current == watched) {
+    while (status == LOCK_OK && !is_absent && !has_ended(news) && etcd->current == watched) {
         int64_t now = monotonic_us(), due_us = etcd_renewal_due_us(lease), made_at = 0;
         if (now >= deadline_us) {
             status = LOCK_TIMED_OUT;
@@ -148,10 +165,10 @@ enum lock_status etcd_await_deletion(struct etcd *etcd, struct lock *lock, int64
         }
     }
     end_watch(etcd);
-    record_answer(recorded, news == DELETED ? "deleted" : "ended by the client");
+    record_answer(recorded, ending_of(news));
     if (news == DELETED)
         lock->wake_ups++;
-    if (news != BROKEN)
+    if (news != BROKEN && news != CANCELED)
         return status;
     etcd_turn_to_next(etcd);
     return lock_poll_pause(lock, BROKEN_WATCH_MS, deadline_us) ? LOCK_OK : LOCK_TIMED_OUT;

@@ -355,24 +355,26 @@ static void take_children(struct request *r, struct zookeeper_children *ret_chil
 }
 
 /* Two requests on one journey: the server does what a session asks for in the order in which it was asked. Not asked
- * again, or there would be two nodes. */
+ * again, or there would be two nodes. They are recorded when they are answered, and not if their container is missing: then they are
+ * sent a second time (zookeeper_join). */
 static int create_and_list(struct lock *lock, int64_t deadline_us, struct request *create,
                            struct request *list, struct zookeeper_children *ret_children)
 {
     int64_t until_us = limit_us(deadline_us);
-    unsigned recorded = record(create);
     int code = submit(lock, create, 0, until_us);
     if (code != ZOK) {
-        record_code(recorded, create, code);
+        record_code(record(create), create, code);
         return code;
     }
-    unsigned list_recorded = record(list);
     int list_code = submit(lock, list, create->session, until_us);
     if (list_code == ZOK)
         list_code = wait_for_answer(list, until_us); /* the second to come: so that we are woken once */
     code = wait_for_answer(create, until_us);
-    record_code(recorded, create, code);
-    record_code(list_recorded, list, list_code);
+    if (code != ZNONODE) { /* otherwise the container is missing, and zookeeper_create_parents comes next */
+        unsigned create_recorded = record(create), list_recorded = record(list);
+        record_code(create_recorded, create, code);
+        record_code(list_recorded, list, list_code);
+    }
     if (code == ZOK && list_code == ZOK)
         take_children(list, ret_children);
     return code;
@@ -402,6 +404,7 @@ enum lock_status zookeeper_create(struct lock *lock, int64_t deadline_us, const 
     return translate(lock, code, path);
 }
 
+/* Not recorded, because chance decides whether an order has to do it: ZooKeeper removes an empty container within a minute. */
 static int create_parent(struct lock *lock, int64_t deadline_us, const char *path, int mode)
 {
     struct request *r = new_request(send_create, path);
@@ -409,7 +412,9 @@ static int create_parent(struct lock *lock, int64_t deadline_us, const char *pat
         return ZMARSHALLINGERROR;
     r->data = "";
     r->mode = mode;
+    struct recorder *recorder = record_nothing();
     int code = ask(lock, r, 0, deadline_us);
+    thread_recorder = recorder;
     let_go(r);
     if (code == ZUNIMPLEMENTED && mode == ZOO_CONTAINER)
         return create_parent(lock, deadline_us, path, ZOO_PERSISTENT);

@@ -52,6 +52,19 @@ static void test_white_space_and_strange_bytes(void **state)
     assert_shortened("\xf4\x90\x80\x80", 32, "????");      /* above U+10FFFF */
 }
 
+/* Such characters could move or hide the text after them, in a terminal and on a page. */
+static void test_characters_that_control_the_text(void **state)
+{
+    assert_shortened("a\xc2\x85"
+                     "b\xc2\x9b"
+                     "c",
+                     32, "a?b?c");                                    /* C1 controls */
+    assert_shortened("a\u202eb\u202cc\u2066d\u2069", 32, "a?b?c?d?"); /* override, embedding, isolate */
+    assert_shortened("\u200e\u200f\u061c\u2028\u2029", 32, "?????");  /* marks; line and paragraph ends */
+    assert_shortened("\u200b\u200d\u202e", 4, "???");                 /* each takes one byte */
+    assert_shortened("\u00a0\u2010\u202f\u206a", 32, "\u00a0\u2010\u202f\u206a"); /* their neighbours */
+}
+
 static const char *text_of(const json_t *request, const char *name)
 {
     return json_string_value(json_object_get(request, name));
@@ -139,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_a_text_that_fits_is_whole),
         cmocka_unit_test(test_a_longer_text_ends_between_characters),
         cmocka_unit_test(test_white_space_and_strange_bytes),
+        cmocka_unit_test(test_characters_that_control_the_text),
         cmocka_unit_test(test_without_a_recorder_nothing_is_recorded),
         cmocka_unit_test(test_requests_with_values_and_answers),
         cmocka_unit_test(test_everything_is_bounded),
