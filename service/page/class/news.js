@@ -49,12 +49,22 @@ function vote(question, answer) {
   );
 }
 
+// Sets the strategy for the learner's product. A new strategy starts a new sale, with the kind of stock that it needs.
+async function setStrategy(name) {
+  const { product } = sandbox();
+  const [{ strategies }, { initial: stock }] = await Promise.all([ask("GET", "/strategies"), ask("GET", `/products/${product}`)]);
+  const kind = strategies.find((row) => row.name === name)?.stock_kind ?? "counter";
+  await ask("PUT", `/strategy?product_id=${product}`, { name });
+  await ask("POST", `/products/${product}/reset`, { stock, kind });
+}
+
+// The address of all controls, because the guided story would set strategies of its own.
 const go = () =>
   attempt(async () => {
     const { id, kind, text } = news.push;
-    if (kind === "strategy") await ask("PUT", `/strategy?product_id=${sandbox().product}`, { name: text });
+    if (kind === "strategy") await setStrategy(text);
     closeNews("push", id);
-    location.assign(kind === "strategy" ? "/" : `/steps#${text.replaceAll(" ", "+")}`);
+    location.assign(kind === "strategy" ? "/#controls" : `/steps#${text.replaceAll(" ", "+")}`);
   });
 
 const closer = (what, id) => make("button", { type: "button", class: "small", "aria-label": `Close the ${what}`, onclick: () => closeNews(what === "question" ? "question" : "push", id) }, "Close");

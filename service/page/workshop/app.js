@@ -7,7 +7,7 @@ import { isRunning, rateOf, runLoad, setUpLoad } from "./load.js";
 import { setUpLooks } from "../shared/looks.js";
 import { buyMany, buyOne, newSale, setUpOrders } from "./orders.js";
 import { completeRun, setUpResults } from "./results.js";
-import { setUpStory } from "./story.js";
+import { setUpStory, showStorySettings } from "./story.js";
 import { setUpMap } from "./strategy_map.js";
 import { setUpStrategies, showSettings } from "./strategies.js";
 import { goOn, letGo, setUpTimeline, showTraces, showWitness } from "./timeline.js";
@@ -102,6 +102,7 @@ function showLive(live) {
   const load = loadOf(live);
   shop.loaded = running !== null;
   showSettings(live.settings);
+  showStorySettings(live.settings, live.books);
   setText(byId("instance"), `this is ${live.instance}`);
   const ours = running && running.product_id === shop.product;
   showFigures(live.books, rateOfLoad(load, live.books));
@@ -193,6 +194,12 @@ async function onRunEnd(run) {
   if (run.state === "cancelled") await newSale(shop);
 }
 
+// The dialog that had the focus is gone: the keyboard goes on with the first control of the page.
+function focusFirst() {
+  const canBeUsed = (control) => !control.disabled && control.checkVisibility();
+  if (document.activeElement === document.body) [...byId("main").querySelectorAll("button, input")].find(canBeUsed)?.focus();
+}
+
 // Where a sale is not shown, no key changes it.
 const onSale = (act) => () => seesSale() && act();
 setUpLooks({
@@ -204,8 +211,9 @@ setUpLooks({
   Escape: onSale(goOn),
 });
 setUpViews();
+let joined = false;
 try {
-  await setUpClass(shop);
+  joined = await setUpClass(shop);
 } catch (problem) {
   alertUser(`The page could not find out whose product this is. ${problem.message}`);
 }
@@ -225,6 +233,7 @@ try {
   });
   tell("Ready.");
   look();
+  if (joined) focusFirst();
 } catch (problem) {
   alertUser(`The page could not load the strategies. ${problem.message}`);
 }

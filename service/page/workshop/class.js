@@ -126,15 +126,17 @@ function setUpClassDialog() {
   });
 }
 
-// Finds out which product SHOP is about: sets its product, own and learner.
+// Finds out which product SHOP is about: sets its product, own and learner. Returns whether the user has just come in by the dialog.
 export async function setUpClass(shop) {
   let state = await call("GET", "/classroom");
+  let joined = false;
   const ended = takeEnded() ?? (sandbox() && state.owns === null ? (state.evicted ? "evicted" : "forgotten") : null);
   if (state.classroom && !state.teacher) {
     dropAdminToken(); // of an earlier class
     if (state.owns === null) {
       setSandbox(null);
       await join(WHY_JOIN[ended]);
+      joined = true;
       state = await call("GET", "/classroom");
     }
   }
@@ -161,4 +163,5 @@ export async function setUpClass(shop) {
     setSandbox(null);
     location.reload();
   });
+  return joined;
 }

@@ -55,7 +55,7 @@ export function showFigures(books, rate) {
   const bad = books.oversold > 0 || books.negative > 0 || books.drift > 0;
   byId("oversold-box").classList.toggle("is-bad", books.oversold > 0);
   byId("oversold-box").classList.toggle("is-good", !bad && books.orders > 0);
-  // The books can be wrong although nothing is oversold yet: then the figure that is wrong is shown beside it.
+  // The audit can find a fault although nothing is oversold yet: then the figure that is wrong is shown next to it.
   byId("drift-box").hidden = books.oversold > 0 || !bad;
   setText(byId("drift-name"), books.negative > 0 ? "Below zero" : "Not subtracted");
   setFigure("figure-drift", whole(books.negative > 0 ? books.negative : books.drift));

@@ -20,7 +20,7 @@ function timesOf(order, other) {
   });
 }
 
-// Who is A and who is B: A started first.
+// [A, B]: A is the order that started first.
 export const named = (one, other) => (one.start <= other.start ? [one, other] : [other, one]);
 
 // The steps of A and B in the sequence in which the servers made them: [{name, step, value, at}…]; NAME is "A" or "B", AT in microseconds.

@@ -3,10 +3,11 @@ import { call, getToken } from "../shared/api.js";
 import { byId, make, plural, setText, tell } from "../shared/dom.js";
 import { sellOnce } from "./one_sale.js";
 import { pairOf } from "./proof.js";
-import { allStrategies, changeSettings, currentStrategy, GUARANTEES, guaranteeBadge, refreshStrategies, strategyNamed, whyAway } from "./strategies.js";
+import { allStrategies, changeSettings, GUARANTEES, guaranteeBadge, refreshStrategies, strategyNamed, whyAway } from "./strategies.js";
 import { showWitness } from "./timeline.js";
 import { isProjected } from "./views.js";
 
+const BEFORE_KEY = "oversell.before"; // keeps what was set while this tab is reloaded
 const SALE = { stock: 3, buyers: 6, think: 20 };
 const UNSAFE = "read-write";
 
@@ -21,7 +22,8 @@ const FIXES = [
 let shop;
 let openMap; // opens all controls and the map of strategies
 let needsToken = false;
-let before = null; // what was set when the story changed it for the first time
+let before = null; // what was set when the story changed it for the first time: {product, name, think, stock, kind}
+let now = null; // what is set: {name, think, stock}
 let last = null; // the last sale: what sellOnce returned
 let pair = null;
 const fixed = new Map(); // name of a fix → what its sale gave
@@ -33,15 +35,34 @@ const place = () => (shop.own ? `your product ${shop.product} alone` : shop.prod
 const settingsText = ({ name, think, stock }) => `${name}, think time ${think} ms, stock ${stock}`;
 const wordsOf = (words) => [...words].sort(([a], [b]) => (b === "bought") - (a === "bought")).map(([word, count]) => `${count} ${word}`).join(", ");
 
+function keepBefore(settings) {
+  before = settings;
+  if (settings) sessionStorage.setItem(BEFORE_KEY, JSON.stringify(settings));
+  else sessionStorage.removeItem(BEFORE_KEY);
+}
+
+function keptBefore() {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(BEFORE_KEY));
+    return kept?.product === shop.product ? kept : null;
+  } catch {
+    return null;
+  }
+}
+
+// What the service says is set now, which others may have changed; BOOKS may be null.
+export function showStorySettings({ name, think_ms: think }, books) {
+  now = { name, think, stock: books?.initial ?? now?.stock ?? SALE.stock };
+  if (shop) showSettingsLine();
+}
+
 function showSettingsLine() {
-  const now = { name: currentStrategy()?.name ?? UNSAFE, think: SALE.think, stock: SALE.stock };
   setText(
     byId("story-settings"),
-    before ? `Set for ${place()}: ${settingsText(now)}. Before: ${before.name}, ${before.think} ms, ${before.stock}.`
+    before && now ? `Set for ${place()}: ${settingsText(now)}. Before the story: ${before.name}, ${before.think} ms, ${before.stock}.`
       : `The button sets, for ${place()}: ${settingsText({ name: UNSAFE, ...SALE })}.${needsToken ? " The service allows this only with its admin token, which the button asks for." : ""}`,
   );
   byId("story-restore").hidden = before === null;
-  byId("story-restore").disabled = false;
 }
 
 // One state of the story. The title gets the focus, unless the user has asked for nothing yet.
@@ -55,6 +76,7 @@ function show(state, { title, text, more = [], actions, bad = false }, focus = t
   byId("story-more").replaceChildren(...more);
   byId("story-actions").replaceChildren(...actions);
   showSettingsLine();
+  byId("story-restore").disabled = false;
   if (focus) byId("story-title").focus({ preventScroll: isProjected() });
 }
 
@@ -86,7 +108,7 @@ function showProblem(title, problem) {
 async function remember() {
   if (before) return;
   const [settings, product] = await Promise.all([call("GET", `/strategy?product_id=${shop.product}`), call("GET", `/products/${shop.product}`)]);
-  before = { name: settings.name, think: settings.think_ms, stock: product.initial, kind: product.kind };
+  keepBefore({ product: shop.product, name: settings.name, think: settings.think_ms, stock: product.initial, kind: product.kind });
 }
 
 // Runs the sale with the strategy NAME; null if the user has no token.
@@ -95,6 +117,7 @@ async function run(name) {
   needsToken = false;
   await remember();
   const sale = await sellOnce(shop, { strategy: name, ...SALE });
+  now = { name, think: SALE.think, stock: SALE.stock };
   const { books } = sale;
   tell(`Story: ${name} sold ${books.sold} of ${books.initial}: ${wordsOf(sale.words)}.`, books.oversold > 0 ? "is-bad" : "");
   shop.look();
@@ -226,13 +249,13 @@ async function restore() {
   try {
     await changeSettings(shop, { name, think_ms: think });
     await call("POST", `/products/${shop.product}/reset`, { stock, kind });
-    tell(`The story put back ${settingsText(before)}.`);
-    before = null;
+    tell(`The story restored ${settingsText(before)}.`);
+    keepBefore(null);
     fixed.clear();
     shop.look();
     showStart();
   } catch (problem) {
-    setText(byId("story-problem"), `Not everything was put back. ${problem.message}`);
+    setText(byId("story-problem"), `Not everything was restored. ${problem.message}`);
   }
 }
 
@@ -240,6 +263,7 @@ async function restore() {
 export async function setUpStory(theShop, openMapOfAll) {
   shop = theShop;
   openMap = openMapOfAll;
+  before = keptBefore();
   const { classroom, teacher, owns } = await call("GET", "/classroom");
   needsToken = !classroom && !teacher && owns === null;
   byId("story-restore").addEventListener("click", restore);

@@ -3,7 +3,8 @@ import { byId, setText } from "../shared/dom.js";
 
 const KEY = "oversell.view";
 const ELSEWHERE = "story all"; // the views of a part that names none in data-in
-const OPENS_ALL = ["#order=", "#controls"]; // addresses that name something among the controls
+const CONTROLS = "#controls";
+const ORDER = "#order="; // the timeline shows it, also in the projector view
 
 const isBig = () => document.documentElement.classList.contains("is-big");
 const chosen = () => document.body.dataset.view; // without the projector view, which is a second choice on top
@@ -28,12 +29,19 @@ export function openView(view, remembered = true) {
 }
 
 function openAddress() {
-  if (OPENS_ALL.some((address) => location.hash.startsWith(address)) && !seesSale()) openView("all", false);
+  const isControls = location.hash === CONTROLS;
+  if ((isControls && (isBig() || chosen() !== "all")) || (location.hash.startsWith(ORDER) && !seesSale())) openView("all", false);
+}
+
+// The address of the controls does not fit another view.
+function switchView() {
+  if (location.hash === CONTROLS) history.replaceState(null, "", location.pathname + location.search);
+  openView(chosen() === "all" && !isBig() ? "story" : "all");
 }
 
 export function setUpViews() {
   document.body.dataset.view = localStorage.getItem(KEY) === "all" ? "all" : "story";
-  byId("controls").addEventListener("click", () => openView(chosen() === "all" && !isBig() ? "story" : "all"));
+  byId("controls").addEventListener("click", switchView);
   byId("big").addEventListener("click", show); // after looks.js has switched it
   addEventListener("hashchange", openAddress);
   show();

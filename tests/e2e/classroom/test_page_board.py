@@ -57,6 +57,8 @@ def join(browser, service, name):
     browser.wait(lambda: browser.driver.switch_to.active_element.get_attribute("id") == "join-name", "the name has the focus")
     browser.press(name + Keys.ENTER)
     browser.wait_text("log", "Ready")
+    first = browser.driver.switch_to.active_element
+    assert first.tag_name == "button" and first.is_displayed(), "the keyboard goes on with the first control"
     assert service.code not in browser.driver.current_url
 
 
@@ -212,11 +214,12 @@ def test_a_question_by_keyboard_alone(browsers, classroom):
     tab_to(teacher, "ask-text")
     teacher.press(Keys.ENTER)
     in_news(ada, "What will B read?")
-    ada.driver.execute_script("document.activeElement.blur()")
     for _ in range(20):
-        ada.press(Keys.TAB)
+        ada.driver.switch_to.active_element.send_keys(Keys.SHIFT, Keys.TAB)  # the bar is above the first control, which has the focus
         if ada.driver.switch_to.active_element.get_attribute("data-key") == "answer-0":
             break
+    else:
+        raise AssertionError("Shift and Tab do not lead to the answers")
     ada.press(Keys.SPACE)
     teacher.wait_text("voted", "1 of 1")
     assert ada.driver.switch_to.active_element.get_attribute("data-key") == "answer-0", "the focus stays"
@@ -240,9 +243,31 @@ def test_what_the_teacher_sends_to_all(browsers, classroom):
     teacher.click("send-open")
     teacher.find("send-text").send_keys("select-for-update", Keys.ENTER)
     in_news(ada, "Your teacher opened select-for-update")
-    ada.click('#class-news [data-key="go"]')
     product = ada.driver.execute_script("return JSON.parse(localStorage.getItem('oversell.sandbox')).product")
-    ada.wait(lambda: classroom.get(f"/strategy?product_id={product}").json["name"] == "select-for-update", "the learner's product has it")
+    ada.driver.execute_script("localStorage.setItem('oversell.view', 'story')")
+    ada.driver.get(f"{classroom.address}lessons/")
+    in_news(ada, "Your teacher opened select-for-update")
+    ada.click('#class-news [data-key="go"]')
+    ada.wait(lambda: ada.text("strategy-name") == "select-for-update" and ada.find("strategy").is_displayed(), "the page shows the strategy")
+    assert not ada.find("story").is_displayed(), "the story would set another strategy"
+    assert classroom.get(f"/strategy?product_id={product}").json["name"] == "select-for-update"
+    ada.keep("board-went-there")
+    classroom.post("/class/push", {"strategy": "redis-stock"})
+    in_news(ada, "Your teacher opened redis-stock")
+    ada.click('#class-news [data-key="go"]')
+    ada.wait(lambda: ada.text("strategy-name") == "redis-stock", "the address is the same, the strategy is new")
+    ada.wait(lambda: ada.find("buy-one").is_enabled(), "the controls are ready")
+    ada.click("buy-one")
+    ada.wait_text("log", "bought 1")  # from a new sale with the stock in Redis
+    ada.click("controls")
+    ada.wait(lambda: ada.find("story").is_displayed(), "the story")
+    classroom.post("/class/push", {"strategy": "mutex"})
+    in_news(ada, "Your teacher opened mutex")
+    ada.click('#class-news [data-key="go"]')
+    ada.wait(lambda: ada.text("strategy-name") == "mutex" and ada.find("strategy").is_displayed(), "the controls are open again")
+    assert ada.driver.switch_to.active_element.get_attribute("id") == "controls", "the focus is not lost"
+    assert classroom.get(f"/strategy?product_id={product}").json["name"] == "mutex"
+    classroom.post("/class/push", {"strategy": "select-for-update"})
     teacher.wait_text("sent", "select-for-update")
     teacher.click("send-open")
     teacher.find("send-text").clear()

@@ -9,6 +9,7 @@ from browser import Browser, Keys
 
 TOKEN = "a-token-of-some-length"
 PROJECTORS = [(1024, 768), (1280, 720)]
+BEFORE = "Before the story: atomic-decrement, 0 ms, 100."
 CONTROLS = ("strategy", "shop", "log", "timeline", "results")
 
 # What lies outside the window, or is cut off, although it is shown.
@@ -101,7 +102,7 @@ def test_the_story_by_clicks(visitor, shop):
     assert page.text("story-title") == f"Sold {books['sold']} of 3 ▲" and books["oversold"] == books["sold"] - 3 > 0
     assert "did not exist" in page.text("story-text")
     assert settings(shop) == ("read-write", 20, 3)
-    assert page.text("story-settings") == "Set for the shared product: read-write, think time 20 ms, stock 3. Before: atomic-decrement, 0 ms, 100."
+    page.wait(lambda: page.text("story-settings") == f"Set for the shared product: read-write, think time 20 ms, stock 3. {BEFORE}", "what is set is told")
     fits(page, "home-sold")
 
     page.click("story-why")
@@ -134,7 +135,8 @@ def test_each_fix_runs_the_same_sale(visitor, shop):
         page.wait_text("story-title", f"{name} sold 3 of 3")
         assert page.all(f'[data-fix="{name}"] .fix-result')[0].text == "✓ Sold 3 of 3"
         assert "3 bought, 3 sold out" in page.all(f'[data-fix="{name}"] .fix-words')[0].text
-        assert settings(shop) == (name, 20, 3) and f"Set for the shared product: {name}," in page.text("story-settings")
+        assert settings(shop) == (name, 20, 3)
+        page.wait_text("story-settings", f"Set for the shared product: {name},")
         assert focused(page).get_attribute("id") == "story-title"
     assert page.all("#story-steps")[0].get_attribute("href").endswith("/steps#redis-fenced+s=1+q=1,1")
     fits(page, "home-fixed")
@@ -216,6 +218,24 @@ def test_orders_of_another_process_are_named_without_their_steps(visitor):
     page.click("story-why")
     assert page.text("story-title").startswith("Why? Both orders read ") and not page.all(".pair")
     assert unquote(page.all("#story-steps")[0].get_attribute("href")).endswith("/steps#read-write+s=1+q=1,1+A>read+B>end+A>end")
+
+
+def test_what_is_set_is_told_and_restored_after_a_reload(visitor, shop):
+    page = visitor
+    sell(page)
+    shop.strategy("mutex", think_ms=7)  # somebody else, or all controls
+    shop.reset(1, 50)
+    page.wait(lambda: page.text("story-settings") == f"Set for the shared product: mutex, think time 7 ms, stock 50. {BEFORE}", "the change is told")
+    page.driver.refresh()
+    ready(page)
+    page.wait(lambda: page.text("story-settings") == f"Set for the shared product: mutex, think time 7 ms, stock 50. {BEFORE}", "the tab has kept what was set")
+    page.click("story-restore")
+    page.wait_text("log", "The story restored atomic-decrement")
+    assert settings(shop) == ("atomic-decrement", 0, 100)
+    page.wait(lambda: not page.find("story-restore").is_displayed(), "all is restored")
+    page.driver.refresh()
+    ready(page)
+    assert not page.find("story-restore").is_displayed() and page.text("story-settings").startswith("The button sets,")
 
 
 # ── what is folded, and who opens it ────────────────────────────────────────────────────────────────────────
@@ -384,6 +404,7 @@ def test_a_learner_s_story_is_about_the_learner_s_product(browser, services, dat
     browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
     browser.find("join-code").send_keys(code, Keys.ENTER)
     ready(browser)
+    browser.wait(lambda: focused(browser).get_attribute("id") == "story-sell", "the keyboard goes on with the first control")
     product = re.search(r"for your product (\d+) alone", browser.text("story-settings"))[1]
     sell(browser)
     assert service.audit(product)["oversold"] > 0 and service.audit(1)["sold"] == 0
