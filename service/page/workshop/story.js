@@ -191,7 +191,7 @@ function fixCard(fix) {
   const bad = sale && sale.books.oversold > 0;
   const result = sale
     ? [
-        make("p", { class: `fix-result ${bad ? "is-bad" : "is-good"}` }, `${bad ? "▲" : "✓"} Sold ${sale.books.sold} of ${sale.books.initial}`),
+        make("p", { class: `fix-result ${bad ? "is-bad" : "is-good"}` }, `${bad ? "▲" : "✓"} `, make("span", { class: "more" }, "Sold "), `${sale.books.sold} of ${sale.books.initial}`),
         make("p", { class: "fix-words" }, `${wordsOf(sale.words)}. `, guaranteeBadge(row.guarantee, "short")),
       ]
     : [];

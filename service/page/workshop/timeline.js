@@ -25,10 +25,11 @@ function measure() {
   px = Object.fromEntries(Object.entries(SIZES).map(([name, size]) => [name, size * unit]));
 }
 
+// kind, what it means, and what the projector view has no room for
 const LEGEND = [
   ["wait", "waits for the lock"],
   ["lock", "takes the lock"],
-  ["row", "waits for the row, which another order has locked"],
+  ["row", "waits for the row", ", which another order has locked"],
   ["read", "reads (the number is the stock that it read)"],
   ["think", "think time"],
   ["write", "writes"],
@@ -250,6 +251,17 @@ function makeCanvas() {
 }
 
 // Draws what is new or looks different, moves what has another place, and removes the rest.
+// The projector view explains only what is drawn.
+function markLegend(orders) {
+  const used = new Set();
+  for (const order of orders) {
+    for (const { kind, from, to } of order.shown) if (to > from) used.add(kind);
+    if (order.holds.length > 0) used.add("hold");
+    if (view.overlaps.get(order.key)?.ranges.length > 0) used.add("overlap");
+  }
+  for (const item of byId("legend").children) item.classList.toggle("is-unused", used.size > 0 && !used.has(item.dataset.kind));
+}
+
 function drawBars(lanes) {
   const next = new Map();
   const wanted = new Set(view.drawn.map(({ key }) => key));
@@ -279,6 +291,7 @@ function draw() {
   const place = byId("lanes");
   const { orders } = view;
   byId("timeline-witness").hidden = true;
+  markLegend(orders);
   if (orders.length === 0) {
     canvas = null;
     place.replaceChildren(make("p", { class: "empty" }, "No orders yet. Buy one, or run a load."));
@@ -312,6 +325,7 @@ function draw() {
   });
   canvas.labels.replaceChildren(...labels);
   const witness = view.fresh && orders.find((order) => isWitness(order));
+  if (view.fresh && !witness) place.scrollTop = 0;
   if (witness) reveal(witness);
   else scroll.scrollLeft = (atEnd || view.fresh) && !view.pinned ? view.scale.width : offset;
   view.fresh = false;
@@ -647,7 +661,9 @@ export function showTraces(instances, since, books, most) {
 }
 
 export function setUpTimeline() {
-  byId("legend").replaceChildren(...LEGEND.map(([kind, text]) => make("li", {}, make("span", { class: `swatch is-${kind}` }), text)));
+  byId("legend").replaceChildren(
+    ...LEGEND.map(([kind, text, more = ""]) => make("li", { "data-kind": kind }, make("span", { class: `swatch is-${kind}` }), text, make("span", { class: "more" }, more))),
+  );
   const lanes = byId("lanes");
   let pressed = false; // a button is down: then the click chooses, and not the focus that comes before it
   const keyAt = (event) => event.target.closest?.("[data-key]")?.dataset.key;

@@ -418,29 +418,46 @@ def test_a_learner_s_story_is_about_the_learner_s_product(browser, services, dat
 # ── on a projector, on a phone ──────────────────────────────────────────────────────────────────────────────
 
 
+# Which kinds of bars are drawn, and which of them the legend does not explain.
+UNEXPLAINED = """
+const drawn = new Set([...document.querySelectorAll("#lanes .segment")].filter((e) => e.getBBox().width > 0).map((e) => e.classList[1].slice(3)));
+for (const kind of ["hold", "overlap"]) if (document.querySelector(`#lanes .${kind}`)) drawn.add(kind);
+const shown = [...document.querySelectorAll("#legend li")].filter((e) => e.checkVisibility()).map((e) => e.dataset.kind);
+return shown.length === 0 ? ["everything"] : [...drawn].filter((kind) => !shown.includes(kind));
+"""
+
+
+def explains(page, name):
+    """One screen has the figures, and the meaning of each colour of the timeline."""
+    fits(page, name)
+    assert [figure for figure in ("stock", "left", "sold", "oversold") if not page.find(f"figure-{figure}").is_displayed()] == [], name
+    assert page.driver.execute_script(UNEXPLAINED) == [], name
+
+
 @pytest.mark.parametrize("width, height", PROJECTORS)
 def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     page, name = visitor, f"home-projector-{width}"
     page.size(width, height)
     page.click("big")
-    fits(page, f"{name}-start")
+    explains(page, f"{name}-start")
     assert [button.text for button in page.all("main button") if button.is_displayed() and "primary" in button.get_attribute("class")] == ["6 buyers, 3 tickets"]
     sell(page)
     page.wait(lambda: page.figure("oversold") == shop.audit(1)["oversold"] and page.all("#lanes .witness"), "the figures and the timeline show it")
-    fits(page, f"{name}-sold")
+    explains(page, f"{name}-sold")
     assert page.find("figure-sold").is_displayed() and page.find("story-why").is_displayed() and page.find("lanes").is_displayed()
     lanes = page.find("lanes").rect
     assert lanes["height"] >= 0.25 * height, "the timeline has room"
     page.click("story-why")
     page.wait_text("detail", "read the same")
-    fits(page, f"{name}-why")
+    explains(page, f"{name}-why")
     page.click("story-fix")
     page.wait(lambda: len(page.all(".fix")) == 3, "three ways to choose from")
-    fits(page, f"{name}-fix")
+    explains(page, f"{name}-fix")
     page.click('[data-fix="select-for-update"] button')
     page.wait_text("story-title", "select-for-update sold 3 of 3")
     page.wait(lambda: page.figure("sold") == 3 and not page.all("#lanes .witness"), "the figures and the timeline are of the new sale")
-    fits(page, f"{name}-fixed")
+    explains(page, f"{name}-fixed")
+    assert page.find("lanes").rect["height"] >= 0.2 * height, "the timeline has room"
     assert page.low_contrast() == []
     page.click("controls")
     assert page.find("strategy").is_displayed() and page.find("big").get_attribute("aria-pressed") == "false", "all controls end it"
