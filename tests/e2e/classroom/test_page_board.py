@@ -306,18 +306,19 @@ def test_an_evicted_learner_leaves_the_board(browsers, classroom):
 
 
 def fill(service):
-    """40 learners who have solved much, and a long question."""
+    """40 learners who have solved much, and the longest question, answers and schedule."""
     for index in range(40):
         joined = service.call("POST", "/sandboxes", {"name": f"Maximiliane Q. {index:02}"}, bearer(service.code))
         solved = {"lessons": [f"{lesson:02}-x" for lesson in range(1, 16) if lesson % 4]}
         assert service.call("PUT", "/class/solved", solved, bearer(joined.json["token"])).status == 200
-    long = {"text": "What will B read after A has read the stock and before A commits?", "answers": [f"the answer number {n}" for n in range(6)]}
-    service.post("/class/question", long)
-    service.post("/class/question/close", {"right": 1})
+    text = "What will B read after A has read the stock, and before A commits, if B waits for the lock of A, and the lease of A ends while A waits for the database server? "
+    long = {"text": text[:160].strip(), "answers": [f"{n}: the stock before A has written, since A is not committed"[:60] for n in range(6)]}
+    assert len(long["text"]) > 155 and service.post("/class/question", long).status == 201
+    assert service.post("/class/push", {"schedule": "read-write s=1 q=1,1 " + "A>read " * 139}).status == 200
 
 
-def expect_one_screen(board):
-    board.wait(lambda: len(names(board)) == 40 and len(votes(board)) == 6, "all are shown")
+def expect_one_screen(board, is_open):
+    board.wait(lambda: len(names(board)) == 40 and len(board.all("#votes li")) == 6 and len(votes(board)) == (0 if is_open else 6), "all are shown")
     tall = board.driver.execute_script("return [document.documentElement.scrollHeight - innerHeight, document.documentElement.scrollWidth - innerWidth]")
     assert max(tall) <= 0, f"the page is {tall} pixels larger than the screen"
     assert board.low_contrast() == [] and board.unnamed() == [] and board.too_small() == []
@@ -328,7 +329,12 @@ def test_forty_learners_fit_a_projector(browsers, classroom, width, height):
     teacher = browsers[0]
     fill(classroom)
     open_board(teacher, classroom, width, height)
-    expect_one_screen(teacher)
+    expect_one_screen(teacher, True)
+    classroom.post("/class/question/close", {"right": 1})
+    expect_one_screen(teacher, False)
+    classroom.call("DELETE", "/class/question")
+    teacher.wait(lambda: not teacher.find("question").is_displayed() and names(teacher)[39].endswith("✓ 1–3, 5–7, 9–11, 13–15"), "what is solved is shown again")
+    teacher.keep(f"board-learners-{width}")
 
 
 def test_a_narrow_window_does_not_scroll_sideways(browsers, classroom):
@@ -380,7 +386,10 @@ def test_the_qr_code(elsewhere, services, database, tmp_path):
         elsewhere.wait_text("address", service.address.rstrip("/"))
         elsewhere.wait(lambda: elsewhere.all("#qr svg path"), "the QR code is drawn")
         elsewhere.keep(f"board-forty-{width}")
-        expect_one_screen(elsewhere)
+        expect_one_screen(elsewhere, is_open=width == SCREENS[0][0])
+        service.post("/class/question/close", {"right": 1})
+        expect_one_screen(elsewhere, False)
+        elsewhere.keep(f"board-forty-closed-{width}")
         assert scanned(elsewhere, tmp_path) == f"{service.address}#join={service.code}"
         assert elsewhere.find("qr").size["width"] >= 100, "it can be scanned from the last row"
     for host in ("0.0.0.0", "[::]", "[::1]", "[::ffff:127.0.0.1]", "127.0.0.1"):
