@@ -58,7 +58,7 @@ async function setStrategy(name) {
   await ask("POST", `/products/${product}/reset`, { stock, kind });
 }
 
-// The address of all controls, because the guided story would set strategies of its own.
+// The address of all controls, because the guided story would set another strategy.
 const go = () =>
   attempt(async () => {
     const { id, kind, text } = news.push;
