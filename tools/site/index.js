@@ -1,4 +1,4 @@
-// The start page of the static site: its colours, the big view, and the help.
+// The start page of the static site: its colours, the projector view, and the help.
 import { setUpLooks } from "../../service/page/shared/looks.js";
 
 setUpLooks({});

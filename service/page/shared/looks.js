@@ -1,10 +1,10 @@
-// How the page looks and listens: colours, the big view, keys, help.
+// How the page looks and listens: colours, the projector view, keys, help.
 import { byId } from "./dom.js";
 
 const stored = (key, preset) => localStorage.getItem(`oversell.${key}`) ?? preset;
 const store = (key, value) => localStorage.setItem(`oversell.${key}`, value);
 
-// What was chosen, else the system's; but a projector shows dark colours badly, so the big view begins with light ones.
+// What was chosen, else the system's; but a projector shows dark colours badly, so the projector view begins with light ones.
 function applyTheme() {
   const chosen = byId("theme").value;
   const big = document.documentElement.classList.contains("is-big");

@@ -2,7 +2,7 @@
 
 // Which step of an order with STEPS corresponds to STEP of another strategy: the same, or what does the same work. Undefined: none does,
 // as an order without a lock takes none.
-function counterpart(step, steps) {
+export function counterpart(step, steps) {
   if (steps.includes(step)) return step;
   const others = { read: ["take"], write: ["take"], take: ["write"], "commit-stock": ["commit"], "commit-order": ["commit"], commit: ["commit-order"], insert: ["commit"] };
   return (others[step] ?? []).find((other) => steps.includes(other)) ?? (["read", "write", "take"].includes(step) ? "commit" : undefined);

@@ -9,7 +9,7 @@ import { problemWords } from "./steps_words.js";
 const PREFIX = "beside-";
 
 // Shows ROW (of GET /strategies) in ELEMENT. SOURCE: as live_source.js has it; onProblem(text): a call failed. Returns follow(state),
-// to be called with each state of the first strategy.
+// to be called with each state of the first strategy; it resolves when ELEMENT shows where that leads.
 export function mountBeside(element, { source, row, onProblem }) {
   const ui = makeFrame(element, PREFIX, false);
   const nothing = () => {};

@@ -32,7 +32,7 @@ function programLine(step, did, isNext, refusal, sent) {
   const value = refusal ? `refused: ${refusal.value === null ? "the row has a newer token" : `the row has token ${refusal.value}`}` : did ? valueWords(did) : "";
   return make(
     "li",
-    { class: kind, "aria-current": isNext ? "step" : null },
+    { class: kind, "data-step": step, "aria-current": isNext ? "step" : null },
     make("span", { class: "sign", "aria-hidden": "true" }, sign),
     make("span", {}, stepWords(step)),
     value ? make("b", { class: "value" }, value) : null,

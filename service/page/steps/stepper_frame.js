@@ -22,7 +22,7 @@ export function makeFrame(element, prefix, tools) {
   const applyBeside = button("beside-apply", { class: "small", hidden: "" });
   keep("stock", make("input", { type: "number", min: "0", max: "1000", value: "1" }));
   keep("actors", make("select", {}, ...["2", "3", "4"].map((count) => make("option", {}, count))));
-  const settings = make(
+  const setting = make(
     "div",
     { class: "setting" },
     make("label", { class: "picker" }, "Strategy ", ui.strategy),
@@ -32,6 +32,7 @@ export function makeFrame(element, prefix, tools) {
     make("label", { class: "compact" }, "compare with ", ui.beside),
     applyBeside,
   );
+  const settings = keep("settings", make("details", { class: "settings-fold", open: "" }, make("summary", {}, "Settings"), setting));
   const steps = make(
     "div",
     { class: "group" },
@@ -42,7 +43,7 @@ export function makeFrame(element, prefix, tools) {
   );
   keep("faults", make("select", {}, ...Object.entries(FAULTS).map(([value, text]) => make("option", { value }, text))));
   const searches = make("div", { class: "group" }, button("find", {}, "Find me an oversell ", key("f")), make("label", { class: "compact" }, "with ", ui.faults));
-  const choices = make("div", { class: "group" }, check("ask", true, "ask me first"), check("every", false, "every single step"), check("sent", true, "what is sent"), check("whole", false, "whole requests"));
+  const choices = make("div", { class: "group choices" }, check("ask", true, "ask me first"), check("every", false, "every single step"), check("sent", true, "what is sent"), check("whole", false, "whole requests"));
   const task = make(
     "section",
     { class: "card task", "aria-labelledby": id("goal") },

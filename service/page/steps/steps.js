@@ -3,6 +3,7 @@ import "../class/news.js";
 import { alertUser, byId, setText } from "../shared/dom.js";
 import { setUpLooks } from "../shared/looks.js";
 import { mountBeside } from "./beside_view.js";
+import { keepLevel } from "./level.js";
 import { liveSource } from "./live_source.js";
 import { mountStepper } from "./stepper.js";
 
@@ -13,13 +14,13 @@ const source = liveSource();
 let misread = null; // why the address cannot be shown; it then stays as it is, to be corrected
 let reading = false; // the address is being read
 let failure = null; // of the last call
-let beside = null; // {strategy, follow}: the second strategy, on the same schedule
+let beside = null; // {strategy, follow, level, stop}: the second strategy, on the same schedule
 
 const stepper = mountStepper(byId("stepper"), {
   source,
   onChange(state) {
     if (!reading) misread = null;
-    beside?.follow(state);
+    followBeside(state);
     keepInAddress();
   },
   onBeside: compareWith,
@@ -52,12 +53,25 @@ function addressed() {
   }
 }
 
+async function followBeside(state) {
+  const followed = beside;
+  await followed?.follow(state);
+  if (followed === beside) followed?.level();
+}
+
+function mountSecond(strategy) {
+  const [first, second] = [byId("stepper"), byId("beside-stepper")];
+  const follow = mountBeside(second, { source, row: stepper.row(strategy), onProblem: alertUser });
+  return { strategy, follow, ...keepLevel(first, second) };
+}
+
 // STRATEGY: the second one; "": none.
 function compareWith(strategy) {
-  beside = strategy ? { strategy, follow: mountBeside(byId("beside-stepper"), { source, row: stepper.row(strategy), onProblem: alertUser }) } : null;
+  beside?.stop();
+  beside = strategy ? mountSecond(strategy) : null;
   byId("both").classList.toggle("is-double", beside !== null);
   byId("beside-stepper").hidden = beside === null;
-  if (beside && stepper.state()) beside.follow(stepper.state());
+  if (stepper.state()) followBeside(stepper.state());
   keepInAddress();
 }
 
@@ -83,10 +97,13 @@ async function explainAddress(schedule) {
 
 const press = (index) => () => stepper.press(index);
 const { step, undo, restart, find, play, closeQuestion } = stepper;
+const fold = () => (byId("settings").open = !document.documentElement.classList.contains("is-big"));
 setUpLooks({
   " ": step, ".": step, ArrowRight: step, PageDown: step, ArrowLeft: undo, PageUp: undo, u: undo, r: restart, f: find, p: play,
   1: press(0), 2: press(1), 3: press(2), 4: press(3), 5: press(4), 6: press(5), Escape: closeQuestion,
 }); // prettier-ignore
+fold();
+byId("big").addEventListener("click", fold); // after looks.js has switched it
 addEventListener("hashchange", loadAddressed);
 try {
   stepper.fillStrategies(await source.strategies());

@@ -342,7 +342,7 @@ def test_no_width_needs_to_be_scrolled_sideways(page, width):
     page.wait(lambda: page.all("#lanes .order"), "an order is drawn")
     assert page.overflows() <= 0 and page.too_small() == []
     page.click("big")
-    assert page.overflows() <= 0 and page.too_small() == [], "in the big view"
+    assert page.overflows() <= 0 and page.too_small() == [], "in the projector view"
     assert page.text_size() >= (28 if width >= 1280 else 22)
     page.shot(f"width-{width}")
 
@@ -696,7 +696,7 @@ def test_the_steps_need_no_scrolling_sideways(browser, shop, width):
     page.wait_text("result", "Sold 2 of 1")
     assert page.overflows() <= 0 and page.too_small() == []
     page.click("big")
-    assert page.overflows() <= 0 and page.too_small() == [], "in the big view"
+    assert page.overflows() <= 0 and page.too_small() == [], "in the projector view"
     assert page.text_size() >= (28 if width >= 1280 else 22)
     assert page.driver.execute_script("return innerWidth") == width, "a phone makes what is too wide smaller"
     page.shot(f"steps-width-{width}")

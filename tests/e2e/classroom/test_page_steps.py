@@ -169,6 +169,68 @@ def test_two_strategies_run_the_same_schedule(at):
     page.wait(lambda: page.all("#beside-lane-A"), "the address is the state")
 
 
+# By how many pixels what corresponds in the two halves is not level: the columns, their steps of the same name, the servers and the stories.
+UNEVEN = """
+const half = (id) => {
+  const tops = {}, root = document.getElementById(id);
+  const add = (key, element) => (tops[key] = element.getBoundingClientRect().top);
+  for (const lane of root.querySelectorAll(".lane")) {
+    add(lane.id.slice(-6), lane);
+    for (const row of lane.querySelectorAll(".program > li")) add(`${lane.id.slice(-6)} ${row.dataset.step}`, row);
+  }
+  for (const part of ["stage", "servers", "story"]) add(part, root.querySelector(`.${part}`));
+  return tops;
+};
+const [one, other] = [half("stepper"), half("beside-stepper")];
+return Object.keys(one).filter((key) => key in other && Math.abs(one[key] - other[key]) > 1).map((key) => `${key}: ${one[key] - other[key]}`);
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("both", ["select-for-update s=1 q=1,1 A>write B>read~&with=read-write", "redis-lock s=1 q=1,1 A>write B>lock~&with=read-write"])
+def test_both_halves_are_level(at, width, both):
+    page = at(both)
+    page.size(width)
+
+    def level():
+        return page.all("#beside-lane-A .program .sent") and page.driver.execute_script(UNEVEN) == []
+
+    page.wait(level, "the halves are level")
+    page.keep(f"steps-level-{width}-{both.split()[0]}")
+    short = requests(page, "A")
+    page.click("whole")
+    page.wait(lambda: requests(page, "A") != short, "the requests are longer")
+    page.wait(level, "the halves are level again")
+    page.click("end-A")
+    page.wait(lambda: "A>end" in address(page), "A is done")
+    page.wait(level, "they stay level from step to step")
+    page.size(760)
+    page.wait(lambda: page.driver.execute_script("return document.querySelector('#beside-stepper .stage').style.marginTop") == "", "halves below each other have no gaps")
+    assert page.overflows() <= 0
+
+
+def shown(page, name):
+    """Also False in a closed <details>."""
+    return page.driver.execute_script("return document.getElementById(arguments[0]).checkVisibility()", name)
+
+
+def test_the_projector_view_folds_the_settings(at):
+    page = at("read-write s=1 q=1,1")
+    assert page.text("big") == "Projector view"
+    assert shown(page, "strategy") and not page.all("#settings > summary")[0].is_displayed()
+    page.click("big")
+    page.wait(lambda: not shown(page, "strategy") and not shown(page, "ask"), "the settings are folded")
+    page.keep("steps-projector")
+    page.click("#settings > summary")
+    page.wait(lambda: shown(page, "strategy") and shown(page, "ask"), "one click opens them")
+    assert page.low_contrast() == [] and page.unnamed() == [] and page.too_small() == []
+    page.driver.refresh()
+    page.wait(lambda: page.all(".lane"), "the orders stand there")
+    assert not shown(page, "strategy"), "the view is remembered"
+    page.click("big")
+    page.wait(lambda: shown(page, "strategy"), "they are open again")
+
+
 def test_an_order_that_waits_goes_on_where_the_second_strategy_lets_it(at):
     page = at("select-for-update s=1 q=1,1 A>write B>read~&with=read-write")
     page.wait(lambda: any("→ 1 row: stock 1" in text for text in requests_beside(page, "B")), "B has read without a lock")
