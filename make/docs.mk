@@ -30,6 +30,7 @@ tables: programs growth-table peers-table ## put the stored results of compare a
 	$(BUILD)/loadtest report docs/results/compare.json --format markdown >$(BUILD)/compare.md
 	{ sed '/^|/,$$d' $(BUILD)/compare.md; docs/tables compare docs/results/compare.json; sed '1,/^|/d; /^|/d' $(BUILD)/compare.md; } >$(BUILD)/table.md
 	docs/insert compare $(BUILD)/table.md docs/results.md
+	$(BUILD)/loadtest report docs/results/compare.json --format svg --output docs/results/compare.svg
 	docs/tables locks docs/results/compare.json >$(BUILD)/locks.md
 	docs/insert locks $(BUILD)/locks.md docs/strategies.md
 	$(BUILD)/loadtest report docs/results/bench.json --format markdown >$(BUILD)/bench.md
@@ -68,6 +69,7 @@ bench-growth: programs ## measure how speed changes with connections, products a
 growth-table: programs
 	$(BUILD)/loadtest report docs/results/growth.json --format markdown >$(BUILD)/growth.md
 	docs/insert growth $(BUILD)/growth.md docs/performance.md
+	$(BUILD)/loadtest report docs/results/growth.json --format svg --output docs/results/growth.svg
 
 # The end-to-end tests of the page take the pictures, and check what is on them.
 pictures: ## take the animation of README.md and the picture of docs/page.md in a real browser

@@ -1,6 +1,7 @@
 /* The plot of a comparison: units oversold, and orders per second. */
 #include "loadtest/compare/compare_result.h"
-#include "loadtest/report/format.h"
+
+#include "loadtest/chart/gnuplot.h"
 
 #include <stdio.h>
 
@@ -32,7 +33,7 @@ static void print_data(FILE *script, const struct result_table *table)
     json_array_foreach(table->rows, i, row) {
         const char *name = json_string_value(json_object_get(row, "strategy"));
         fprintf(script, "%zu ", i + 1);
-        plot_print_name(script, name ? name : "?");
+        gnuplot_print_name(script, name ? name : "?");
         if (json_is_number(json_object_get(row, "oversold")))
             fprintf(script, " %.0f ", figure(row, "oversold"));
         else
@@ -79,11 +80,11 @@ void compare_plot(const struct result_table *table, FILE *script)
     bool rated = fastest > 0; /* a run without a throughput phase has one panel */
     fprintf(script, "set multiplot layout 1,%d\n", rated ? 2 : 1);
     fprintf(script, "set xrange [0:%.0f]\nset xtics %.0f\n", most * 1.15 + 1,
-            plot_step(most * 1.15 + 1, TICS_MAX));
+            gnuplot_step(most * 1.15 + 1, TICS_MAX));
     print_bars(script, 3, "Units sold beyond the stock", "#c2410c", "%.0f");
     if (rated) {
         fprintf(script, "set xrange [0:%.0f]\nset xtics %.0f\n", fastest * 1.2,
-                plot_step(fastest * 1.2, TICS_MAX));
+                gnuplot_step(fastest * 1.2, TICS_MAX));
         print_bars(script, 4, "Orders per second, without oversells", "#1d4ed8", "%.0f");
     }
     fputs("unset multiplot\n", script);

@@ -256,5 +256,6 @@ const struct result_kind compare_result = {
     .title = print_title,
     .headline = compare_headline,
     .notes = notes_of_compare,
+    .charts = compare_charts,
     .plot = compare_plot,
 };

@@ -8,6 +8,8 @@ extern const struct result_kind compare_result, diff_result;
 
 /* Writes what a comparison has found into RET_HEADLINE of SIZE bytes; "" if it has no rows that say anything. */
 void compare_headline(const json_t *document, char *ret_headline, size_t size);
+/* The pictures of a comparison's report; see struct result_kind. */
+json_t *compare_charts(const json_t *document);
 /* Writes the script of a comparison's plot. */
 void compare_plot(const struct result_table *table, FILE *script);
 

@@ -89,6 +89,37 @@ function setup(thread)
    threads[#threads + 1] = thread
 end
 
+local SERIES_SLOTS = 48
+
+-- What was sold over time: units in each slot, and the stock that the last order of the slot left. The slots are as wide as those of
+-- the thread that ran longest.
+local function sale_series(first)
+   local width = 0
+   for _, thread in ipairs(threads) do
+      width = math.max(width, thread:get("slot_us"))
+   end
+   local sold, left, left_us, count = {}, {}, {}, 0
+   for _, thread in ipairs(threads) do
+      local start, own = thread:get("first_us") - first, thread:get("slot_us")
+      for slot, units, stock in thread:get("sale_text"):gmatch("(%d+):(%d+):(%-?%d*)") do
+         local at_us = start + (tonumber(slot) + 0.5) * own
+         local i = math.floor(at_us / width) + 1
+         sold[i] = (sold[i] or 0) + tonumber(units)
+         count = math.max(count, i)
+         if stock ~= "" and at_us >= (left_us[i] or -1) then
+            left[i], left_us[i] = tonumber(stock), at_us
+         end
+      end
+   end
+   local units, stocks = {}, {}
+   for i = 1, count do
+      units[i] = string.format("%d", sold[i] or 0)
+      stocks[i] = left[i] and string.format("%d", left[i]) or "null"
+   end
+   return string.format('"slot_us":%d,"sold_in_slot":[%s],"left_after_slot":[%s]', width, table.concat(units, ","),
+                        table.concat(stocks, ","))
+end
+
 function done(summary, latency, requests)
    local total = {}
    for _, name in ipairs(COUNTERS) do
@@ -118,6 +149,14 @@ function done(summary, latency, requests)
    }) do
       fields[#fields + 1] = string.format('"%s":%d', name, count)
    end
+   if setting("LOAD_REQUESTS", 0) > 0 and first < math.huge then
+      fields[#fields + 1] = sale_series(first)
+   end
+   local percentiles = {}
+   for i, percentile in ipairs({ 25, 50, 75, 90, 95, 99, 99.9 }) do -- as load_percentiles in wrk.h
+      percentiles[i] = string.format("%d", latency:percentile(percentile))
+   end
+   fields[#fields + 1] = '"latency_us":[' .. table.concat(percentiles, ",") .. "]"
    io.write("\noversell result {", table.concat(fields, ","), "}\n")
    io.flush()
 end
@@ -133,6 +172,8 @@ local sent_again, pauses, served_us, stuck = 0, 0, 0, false
 local early -- orders that were in progress when this thread first got "sold out", and have no answer yet
 
 first_us, last_us = 0, 0
+slot_us, sale_text = 1000, "" -- of sale_series above
+local sale, quantity = {}, setting("LOAD_QUANTITY", 1)
 for _, name in ipairs(COUNTERS) do
    _G[name] = 0
 end
@@ -169,6 +210,18 @@ local function report(now)
    io.flush()
 end
 
+-- The slots as text, since a thread hands over texts and numbers only.
+local function print_sale()
+   local parts = {}
+   for i = 0, SERIES_SLOTS - 1 do
+      local slot = sale[i]
+      if slot then
+         parts[#parts + 1] = string.format("%d:%d:%s", i, slot.units, slot.left and string.format("%d", slot.left) or "")
+      end
+   end
+   sale_text = table.concat(parts, " ")
+end
+
 -- Called before every order of a connection; not before the one that a broken connection sends again.
 local function before_order()
    local now = now_us()
@@ -185,6 +238,7 @@ local function before_order()
    end
    parked = parked + 1
    if parked == connections then
+      print_sale()
       report(now)
       io.write(string.format("\noversell parked %d\n", index))
       io.flush()
@@ -228,6 +282,33 @@ local function count_late(name)
    end
 end
 
+-- Doubles the width of the slots until TIME_US fits into one of them.
+local function widen_slots(time_us)
+   while time_us >= SERIES_SLOTS * slot_us do
+      slot_us = slot_us * 2
+      local wider = {}
+      for i = 0, SERIES_SLOTS - 1 do
+         local from, into = sale[i], math.floor(i / 2)
+         if from then
+            local before = wider[into] or { units = 0 }
+            wider[into] = { units = before.units + from.units, left = from.left or before.left }
+         end
+      end
+      sale = wider
+   end
+end
+
+-- Counts a created order of a sell-out. The order has read the stock that its answer names, and taken its units from it.
+local function count_sale(body, now)
+   widen_slots(now - first_us)
+   local i = math.floor((now - first_us) / slot_us)
+   local seen = tonumber(body:match('"stock_seen"%s*:%s*(%-?%d+)'))
+   local slot = sale[i] or { units = 0 }
+   sale[i] = slot
+   slot.units = slot.units + quantity
+   slot.left = seen and seen - quantity or slot.left
+end
+
 function response(status, headers, body)
    local name
    if status == 201 or status == 202 then
@@ -247,6 +328,9 @@ function response(status, headers, body)
    end
    if limited then
       last_us = now_us()
+      if name == "created" and quota < math.huge then
+         count_sale(body, last_us)
+      end
       if name == "created" and last_us - first_us < window_us then
          window_created = window_created + 1
       end

@@ -79,6 +79,18 @@ static json_t *pairs_json(const struct phase *pairs)
     return NULL;
 }
 
+/* What was sold over time: units in all, and the units left as the last order of each slot saw them. */
+static json_t *sale_json(const struct sale_series *sale)
+{
+    json_t *sold = json_array(), *left = json_array();
+    for (size_t i = 0; i < sale->count; i++) {
+        json_array_append_new(sold, json_integer((json_int_t)sale->sold[i]));
+        json_array_append_new(left, sale->left[i] == SALE_UNSEEN ? json_null()
+                                                                 : json_integer((json_int_t)sale->left[i]));
+    }
+    return json_pack("{s:f, s:o, s:o}", "slot_ms", (double)sale->slot_us / 1e3, "sold", sold, "left", left);
+}
+
 /* A phase's own; null if it did not run. */
 static json_t *in_turn(const struct phase *phase)
 {
@@ -110,6 +122,7 @@ static bool set_missing_to_null(json_t *row)
                                           "witness",
                                           "amounts_wrong",
                                           "pairs",
+                                          "sale",
                                           "finding"};
     for (size_t i = 0; i < sizeof FIGURES / sizeof FIGURES[0]; i++)
         if (!json_object_get(row, FIGURES[i]) && json_object_set_new(row, FIGURES[i], json_null()) != 0)
@@ -175,6 +188,8 @@ json_t *row_new(const struct testbed *testbed, const struct plan *plan, const st
     }
     if (measurement->pairs.ran)
         well = well && json_object_set_new(row, "pairs", pairs_json(&measurement->pairs)) == 0;
+    if (sell_out->ran && sell_out->load.sale.count > 0)
+        well = well && json_object_set_new(row, "sale", sale_json(&sell_out->load.sale)) == 0;
     if (measurement->finding[0])
         well = well && json_object_set_new(row, "finding", json_string(measurement->finding)) == 0;
     /* Told apart, because such a row ran under another load than the rest. */

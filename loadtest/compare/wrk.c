@@ -57,6 +57,25 @@ static const struct json_member WRK_MEMBERS[] = {NUMBER("sent", load.answers.req
                                                  LOAD(socket_write),
                                                  LOAD(slow)};
 
+const double load_percentiles[LOAD_PERCENTILES] = {0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
+
+static void read_series(const json_t *json, struct load_result *result)
+{
+    const json_t *sold = json_object_get(json, "sold_in_slot"),
+                 *left = json_object_get(json, "left_after_slot");
+    struct sale_series sale = {.slot_us = json_integer_value(json_object_get(json, "slot_us"))};
+    int64_t sum = 0;
+    for (; sale.count < json_array_size(sold) && sale.count < SALE_SLOTS_MAX; sale.count++) {
+        const json_t *stock = json_array_get(left, sale.count);
+        sum += json_integer_value(json_array_get(sold, sale.count));
+        sale.sold[sale.count] = sum;
+        sale.left[sale.count] = json_is_integer(stock) ? json_integer_value(stock) : SALE_UNSEEN;
+    }
+    result->sale = sale;
+    for (size_t i = 0; i < LOAD_PERCENTILES; i++)
+        result->latency_us[i] = json_integer_value(json_array_get(json_object_get(json, "latency_us"), i));
+}
+
 bool load_result_parse(const char *text, struct load_result *ret_result)
 {
     static const struct json_members MEMBERS = JSON_MEMBERS(WRK_MEMBERS);
@@ -70,6 +89,7 @@ bool load_result_parse(const char *text, struct load_result *ret_result)
     answers->errors = answers->unavailable + answers->unknown + answers->unanswered + answers->other;
     r.load.elapsed_s = (double)r.elapsed_us / 1e6;
     r.load.window_s = (double)r.window_us / 1e6;
+    read_series(json, &r.load);
     *ret_result = r.load;
     return true;
 }

@@ -42,7 +42,25 @@ struct answers {
         created_late; /* created orders that were certainly sent after another client had been refused as "sold out" */
 };
 
+/* What a load of a number of orders sold over time. */
+enum { SALE_SLOTS_MAX = 64, LOAD_PERCENTILES = 7 };
+
+struct sale_series {
+    int64_t slot_us; /* width of a slot; 0: nothing was recorded */
+    size_t count;
+    int64_t sold[SALE_SLOTS_MAX]; /* units up to the end of each slot */
+    int64_t left
+        [SALE_SLOTS_MAX]; /* units that the last order of the slot left, as it saw the stock; SALE_UNSEEN: no order said so */
+};
+
+#define SALE_UNSEEN INT64_MIN
+
+/* The shares of load_result.latency_us: 0.25, 0.5, … */
+extern const double load_percentiles[LOAD_PERCENTILES];
+
 struct load_result {
+    struct sale_series sale;
+    int64_t latency_us[LOAD_PERCENTILES]; /* of all answers, from the sending of each request; 0: unknown */
     struct answers answers;
     int64_t socket_connect, socket_read, socket_write, slow; /* wrk's own counts; slow: answers after 10 s */
     double elapsed_s;       /* from the first order sent to the last answer */

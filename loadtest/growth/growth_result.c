@@ -1,7 +1,6 @@
 /* How a result of `loadtest growth` is printed: its columns, its title, its notes and its plot. */
 #include "loadtest/growth/growth.h"
 
-#include "loadtest/report/format.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>

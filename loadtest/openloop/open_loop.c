@@ -91,6 +91,13 @@ static int64_t deadline_us(const struct open_loop *loop, size_t i)
     return comes_us(loop, i) + loop->load->timeout_ms * 1000;
 }
 
+/* Counts one event now. */
+static void count_now(const struct open_loop *loop, int64_t counts[OPEN_SLOTS_MAX])
+{
+    int64_t slot = (monotonic_us() - loop->start_us) / loop->result.series.slot_us;
+    counts[slot < 0 ? 0 : slot < OPEN_SLOTS_MAX ? slot : OPEN_SLOTS_MAX - 1]++;
+}
+
 /* ---- what becomes of an arrival ------------------------------------------------------------------------ */
 
 static void on_ended(void *context, const struct transfer_end *end)
@@ -101,9 +108,11 @@ static void on_ended(void *context, const struct transfer_end *end)
     if (!end->answered) {
         counts->unanswered++;
         sales->unclear++;
+        count_now(loop, loop->result.series.given_up);
         return;
     }
     counts->answers[end->answer]++;
+    count_now(loop, loop->result.series.answered);
     sales->created += end->answer == ANSWER_CREATED || end->answer == ANSWER_ACCEPTED;
     sales->unclear += end->answer == ANSWER_UNKNOWN;
     size_t phase = arrival_of(loop, end->tag)->phase;
@@ -130,13 +139,16 @@ static size_t take_waiting(struct open_loop *loop)
 static void give_up(struct open_loop *loop)
 {
     int64_t now = monotonic_us();
-    while (loop->waiting_count > 0 && deadline_us(loop, loop->waiting[loop->first]) <= now)
+    while (loop->waiting_count > 0 && deadline_us(loop, loop->waiting[loop->first]) <= now) {
         counts_of(loop, take_waiting(loop))->timed_out_waiting++;
+        count_now(loop, loop->result.series.given_up);
+    }
     while (transfers_under_way(loop->transfers) > 0) {
         size_t i = transfers_oldest(loop->transfers);
         if (deadline_us(loop, i) > now)
             break;
         counts_of(loop, i)->timed_out_sent++;
+        count_now(loop, loop->result.series.given_up);
         sales_of(loop, i)->unclear++;
         transfers_abandon_oldest(loop->transfers);
     }
@@ -161,6 +173,7 @@ static bool receive(struct open_loop *loop)
         loop->arrived++;
         struct open_counts *counts = counts_of(loop, i);
         counts->scheduled++;
+        count_now(loop, loop->result.series.arrived);
         counts->late += lag > (int64_t)LATE_MS * 1000;
         loop->result.worst_lag_us = lag > loop->result.worst_lag_us ? lag : loop->result.worst_lag_us;
         if (transfers_free(loop->transfers)) {
@@ -173,6 +186,7 @@ static bool receive(struct open_loop *loop)
                 loop->result.most_waiting = (int64_t)loop->waiting_count;
         } else {
             counts->dropped++;
+            count_now(loop, loop->result.series.given_up);
         }
         loop->result.behind = (int64_t)loop->waiting_count;
     }
@@ -241,6 +255,9 @@ bool open_load_run(const struct open_load *load, struct open_result *ret_result)
                    .sales = calloc(load->products, sizeof(struct open_sales))},
         .waiting = calloc((size_t)load->backlog, sizeof(size_t)),
     };
+    int64_t last_us = load->schedule->count > 0 ? load->schedule->arrivals[load->schedule->count - 1].at_us
+                                                : 0;
+    loop.result.series.slot_us = last_us / OPEN_SLOTS + 1;
     bool well = loop.result.latencies && loop.result.sales && loop.waiting;
     if (!well)
         complain("out of memory");

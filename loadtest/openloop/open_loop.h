@@ -43,7 +43,17 @@ struct open_sales {
     int64_t unclear; /* orders that may have been made */
 };
 
+/* What happened over time. Slot I ends I + 1 slots after the start; the last one also has what came later. */
+enum { OPEN_SLOTS = 60, OPEN_SLOTS_MAX = OPEN_SLOTS + 20 };
+
+struct open_series {
+    int64_t slot_us; /* a share 1 / OPEN_SLOTS of the time in which buyers arrive */
+    int64_t arrived[OPEN_SLOTS_MAX], answered[OPEN_SLOTS_MAX];
+    int64_t given_up[OPEN_SLOTS_MAX]; /* dropped, timed out, or without an answer */
+};
+
 struct open_result {
+    struct open_series series;
     struct open_counts phases[PHASES_MAX]; /* by the arrival's phase */
     struct hdr *latencies;                 /* of phase P and answer A: [P * ANSWER_COUNT + A] */
     struct open_sales *sales;              /* of each product */

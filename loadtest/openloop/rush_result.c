@@ -320,4 +320,5 @@ const struct result_kind rush_result = {
     .title = print_title,
     .headline = print_headline,
     .notes = add_notes,
+    .charts = rush_charts,
 };

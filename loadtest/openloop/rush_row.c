@@ -116,6 +116,42 @@ static json_t *phases_json(const struct rush_plan *plan, const struct rush *rush
     return list;
 }
 
+/* What happened over time: counts up to the end of each slot, without the slots after the last event. */
+static json_t *series_json(const struct open_series *series)
+{
+    json_t *arrived = json_array(), *answered = json_array(), *waiting = json_array();
+    size_t used = OPEN_SLOTS_MAX;
+    while (used > 0 &&
+           series->arrived[used - 1] + series->answered[used - 1] + series->given_up[used - 1] == 0)
+        used--;
+    int64_t come = 0, served = 0, gone = 0;
+    for (size_t i = 0; i < used; i++) {
+        come += series->arrived[i];
+        served += series->answered[i];
+        gone += series->given_up[i];
+        json_array_append_new(arrived, json_integer((json_int_t)come));
+        json_array_append_new(answered, json_integer((json_int_t)served));
+        json_array_append_new(waiting, json_integer((json_int_t)(come - served - gone)));
+    }
+    return json_pack("{s:f, s:o, s:o, s:o}", "slot_ms", (double)series->slot_us / 1e3, "arrived", arrived,
+                     "answered", answered, "waiting", waiting);
+}
+
+/* The latencies at these shares of the orders; of the closed loop, whose shares are fewer, null where it did not run. */
+static json_t *curve_json(const struct hdr *made, const int64_t *closed_us)
+{
+    static const double MORE[] = {0.9995, 0.9999, 1};
+    json_t *curve = json_array();
+    for (size_t i = 0; i < LOAD_PERCENTILES + sizeof MORE / sizeof MORE[0]; i++) {
+        bool both = i < LOAD_PERCENTILES;
+        double share = both ? load_percentiles[i] : MORE[i - LOAD_PERCENTILES];
+        json_t *closed = both && closed_us[i] > 0 ? json_real((double)closed_us[i] / 1e3) : json_null();
+        json_array_append_new(curve, json_pack("{s:f, s:o, s:o}", "share", share, "open_ms",
+                                               ms_at(made, share), "closed_ms", closed));
+    }
+    return curve;
+}
+
 /* Latency of the orders made, 202 included, and how much worse the worst hundredth has it than the middle. */
 static bool set_latency(json_t *row, const struct rush *rush)
 {
@@ -126,6 +162,8 @@ static bool set_latency(json_t *row, const struct rush *rush)
     collect(rush, ALL_PHASES, ANSWER_ACCEPTED, made);
     double p50 = (double)hdr_percentile(made, 0.5), p99 = (double)hdr_percentile(made, 0.99);
     bool well = json_object_set_new(row, "latency_ms", times_json(made)) == 0 &&
+                json_object_set_new(row, "curve", curve_json(made, rush->closed_us)) == 0 &&
+                json_object_set_new(row, "over_time", series_json(&rush->load.series)) == 0 &&
                 json_object_set_new(row, "p99_over_p50",
                                     p50 > 0 ? json_real(round(p99 / p50 * 100) / 100) : json_null()) == 0;
     free(made);

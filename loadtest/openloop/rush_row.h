@@ -16,6 +16,8 @@ bool rush_folder_valid(const char *folder);
 /* Writes FOLDER/STRATEGY.ANSWER.hgrm for every kind of answer that there was; false, having said why on stderr. */
 bool rush_write_latencies(const char *folder, const char *strategy, const struct rush *rush);
 
+/* The pictures of its report; see struct result_kind. */
+json_t *rush_charts(const json_t *document);
 /* How the result is printed. */
 extern const struct result_kind rush_result;
 

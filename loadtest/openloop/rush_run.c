@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WARM_UP_ORDERS 200 /* connects every worker and prepares its statements */
 #define WARM_UP_CONNECTIONS 32
@@ -27,7 +28,7 @@ void rush_free(struct rush *rush)
 /* ---- the rate ------------------------------------------------------------------------------------------ */
 
 static bool find_maximum(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject,
-                         struct progress *progress, double *ret_per_s)
+                         struct progress *progress, struct rush *rush)
 {
     struct plan closed = {
         .throughput = true,
@@ -43,11 +44,12 @@ static bool find_maximum(struct testbed *testbed, const struct rush_plan *plan, 
     if (!measure(testbed, &closed, subject, progress, &measurement))
         return false;
     const struct load_result *load = &measurement.throughput.load;
-    *ret_per_s = (double)load->window_created / load->window_s;
-    if (*ret_per_s * plan->share >= 1)
+    rush->maximum = (double)load->window_created / load->window_s;
+    memcpy(rush->closed_us, load->latency_us, sizeof rush->closed_us);
+    if (rush->maximum * plan->share >= 1)
         return true;
     complain("%s creates only %.1f orders/s in a closed loop, too few for --load: use --rate", subject->name,
-             *ret_per_s);
+             rush->maximum);
     return false;
 }
 
@@ -220,7 +222,7 @@ bool rush_run(struct testbed *testbed, const struct rush_plan *plan, const struc
         if (!warm_up(testbed, plan, subject))
             return false;
     } else {
-        if (!find_maximum(testbed, plan, subject, progress, &rush.maximum))
+        if (!find_maximum(testbed, plan, subject, progress, &rush))
             return false;
         rush.rate = rush.maximum * plan->share;
     }

@@ -22,11 +22,13 @@ struct rush_plan {
 };
 
 struct rush {
-    bool ran;           /* else the strategy is not available */
-    double maximum;     /* orders created per second in the closed loop; 0: not measured */
-    double rate;        /* arrivals per second where the shape is at its highest */
-    int64_t stock;      /* of all products together, as the books that follow */
-    struct books books; /* the witness is the first that was found; drift is that of the worst product */
+    bool ran;       /* else the strategy is not available */
+    double maximum; /* orders created per second in the closed loop; 0: not measured */
+    int64_t closed_us
+        [LOAD_PERCENTILES]; /* latencies in the closed loop, from the sending of each request; 0: not measured */
+    double rate;            /* arrivals per second where the shape is at its highest */
+    int64_t stock;          /* of all products together, as the books that follow */
+    struct books books;     /* the witness is the first that was found; drift is that of the worst product */
     bool stock_kept, books_kept, answers_kept;
     enum verdict verdict;
     struct open_result load;

@@ -22,17 +22,8 @@ format_fn format_junit;                             /* format_junit.c: verdicts 
 format_fn format_html;                              /* format_html.c: one self-contained file */
 format_fn format_svg;                               /* plot.c: the plot alone */
 
-/* The plot of a kind that has one, as an SVG document, to be freed; NULL, having said why on stderr. */
-char *plot_svg(const struct result_table *table);
-/* Writes a name of a stored result into gnuplot's script. Characters that gnuplot could take for a command become "?": a result is
- * somebody's file, and gnuplot can run programs. */
-void plot_print_name(FILE *script, const char *name);
-/* The smallest of 1, 2 and 5 and their multiples by powers of ten that divides a scale from 0 to MOST, above 0, into at most TICS
- * parts. */
-double plot_step(double most, int tics);
-/* gnuplot can be run. */
-bool plot_is_possible(void);
-
+/* Prints the pictures of a result, if its kind has any: of a report. */
+void print_charts(const struct result_table *table, FILE *out);
 /* Characters that HTML and SVG need escaped are; everything else, UTF-8 included, goes out as it is. */
 void print_escaped(FILE *out, const char *text);
 

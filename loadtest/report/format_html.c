@@ -210,7 +210,7 @@ static void print_fact(const char *key, const json_t *value, FILE *out)
 {
     fputs("<div><dt>", out);
     for (; *key; key++) {
-        char character[2] = {*key == '_' ? ' ' : *key};
+        char character[2] = {(char)(*key == '_' ? ' ' : *key)};
         print_escaped(out, character);
     }
     fputs("</dt><dd>", out);
@@ -309,13 +309,7 @@ bool format_html(const struct result_table *table, const struct page *page, FILE
     fputs("</header>\n", out);
     print_warnings(&table->notes, out);
 
-    /* Without gnuplot there is still the table. The XML head of an SVG file has no place inside HTML. */
-    char *svg = table->kind->plot ? plot_svg(table) : NULL;
-    const char *body = svg ? strstr(svg, "<svg") : NULL;
-    if (body)
-        fprintf(out, "<figure>%s</figure>\n", body);
-    free(svg);
-
+    print_charts(table, out);
     print_tables(table, out);
     print_findings(&table->notes, out);
     print_again(table->document, out);

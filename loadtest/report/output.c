@@ -1,6 +1,7 @@
 /* Where results go: to stdout or a file in one format, and to more files in others. */
 #include "loadtest/report/output.h"
 
+#include "loadtest/chart/gnuplot.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/report/format.h"
@@ -82,7 +83,7 @@ bool output_valid(const struct output_settings *settings)
     for (int format = 0; format < FORMAT_COUNT; format++)
         if (settings->exports[format] && !output_file_valid(settings->exports[format]))
             return false;
-    if (plot && !plot_is_possible()) {
+    if (plot && !gnuplot_is_possible()) {
         complain("the plot needs gnuplot: install the package gnuplot-nox");
         return false;
     }

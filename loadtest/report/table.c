@@ -5,7 +5,6 @@
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ const char *table_heading(const struct result_table *table, const struct column 
 
 /* ---- cells --------------------------------------------------------------------------------------------- */
 
-#define NO_VALUE "–"
+#define NO_VALUE NO_NUMBER
 
 const json_t *cell_value(const struct column *column, const json_t *row)
 {
@@ -57,28 +56,6 @@ const json_t *cell_value(const struct column *column, const json_t *row)
     if (dot)
         value = json_object_get(value, dot + 1);
     return json_is_null(value) ? NULL : value;
-}
-
-/* Puts a comma between groups of three digits before the decimal point. */
-static void group_digits(char *text)
-{
-    char *digits = text + (*text == '-');
-    size_t whole = strspn(digits, "0123456789");
-    for (char *at = digits + whole; whole > 3; whole -= 3) {
-        at -= 3;
-        memmove(at + 1, at, strlen(at) + 1);
-        *at = ',';
-    }
-}
-
-const char *number_text(double value, int decimals, char *buffer)
-{
-    double half = 0.5 * pow(10, -decimals); /* so that nothing is rounded to a negative zero */
-    if (fabs(value) >= 1e30)
-        return strcpy(buffer, NO_VALUE);
-    snprintf(buffer, NUMBER_MAX * 2 / 3, "%.*f", decimals, fabs(value) < half ? 0.0 : value);
-    group_digits(buffer);
-    return buffer;
 }
 
 const struct cell_style *cell_style(const struct column *column, const json_t *row)

@@ -2,6 +2,7 @@
 #ifndef OVERSELL_LOADTEST_REPORT_TABLE_H
 #define OVERSELL_LOADTEST_REPORT_TABLE_H
 
+#include "loadtest/chart/number_text.h"
 #include "loadtest/report/notes.h"
 
 #include <jansson.h>
@@ -55,6 +56,8 @@ struct result_kind {
      * the closing note says it. */
     void (*headline)(const json_t *document, char *ret_headline, size_t size);
     notes_fn *notes;
+    /* The pictures of a report, as charts_take returns them; NULL when out of memory. NULL in place of the function: none. */
+    json_t *(*charts)(const json_t *document);
     void (*plot)(const struct result_table *table,
                  FILE *script); /* writes gnuplot's script for an SVG; NULL: no plot */
 };
@@ -93,10 +96,6 @@ const char *table_heading(const struct result_table *table, const struct column 
 const json_t *cell_value(const struct column *column, const json_t *row);
 /* Never NULL; static storage. */
 const struct cell_style *cell_style(const struct column *column, const json_t *row);
-#define NUMBER_MAX 64
-
-/* A number as people read it: rounded, its digits in groups. BUFFER of NUMBER_MAX bytes, returned. */
-const char *number_text(double value, int decimals, char *buffer);
 /* The cell as people read it: digits in groups, ✓ and ✗ beside words, "–" for nothing. BUFFER of
  * CELL_MAX bytes, returned. */
 const char *cell_text(const struct column *column, const json_t *row, char *buffer);

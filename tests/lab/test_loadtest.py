@@ -221,6 +221,15 @@ def test_a_missing_server_fails_the_demo_only_if_its_strategy_was_named(named, s
     assert ran.returncode == status, ran.stdout + ran.stderr
 
 
+def test_the_sale_over_time_ends_as_the_audit_says(two):
+    """Orders that make_last_calls sent after the load may come on top."""
+    document, _ = two
+    for row in document["rows"]:
+        sold, left = row["sale"]["sold"], [units for units in row["sale"]["left"] if units is not None]
+        assert sold == sorted(sold) and 0 <= row["sold"] - sold[-1] <= row["instances"], row
+        assert max(left, default=0) < row["stock"] and len(sold) == len(row["sale"]["left"]) <= 64, row
+
+
 def test_exports_say_the_same(two):
     document, folder = two
     table = list(csv.DictReader(io.StringIO((folder / "two.csv").read_text())))

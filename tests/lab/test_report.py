@@ -45,6 +45,51 @@ return [...document.querySelectorAll("h1, p, li, td, th, dd, dt, pre, summary, f
 """
 
 
+# Names as long as the longest of ours, and values of every size.
+NAMES = [f"{name}-{i}" for i, name in enumerate(("redis-lock-early-relea", "x", "mutex-per-product") * 5)]
+
+
+def made_compare():
+    """A comparison of many strategies, half of which oversold, with their sales over time."""
+    document = json.loads((RESULTS / "compare.json").read_text())
+    rows = document["rows"][: len(NAMES)]
+    for i, (row, name) in enumerate(zip(rows, NAMES)):
+        sold = [(j + 1) * (10 ** (i % 4)) for j in range(40)]
+        row |= {
+            "strategy": name, "oversold": max(0, sold[-1] - 100), "sold": sold[-1], "orders_per_s": 3.7 ** (i + 1),
+            "kept": {"stock": True, "books": True, "answers": True},
+            "latency_ms": {"p50": 0.01 * 4**i, "p90": 0.02 * 4**i, "p99": 0.5 * 4**i, "max": 4.0**i},
+            "sale": {"slot_ms": 2.0 ** (i - 4), "sold": sold, "left": [None if j % 3 else 100 - j for j in range(40)]},
+        }  # fmt: skip
+    return document | {"rows": rows}
+
+
+def made_rush():
+    """A rush under strategies from fast to hopeless; one has no closed loop, and one never answered."""
+    rows = []
+    shares = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9995, 0.9999, 1.0)
+    for i, name in enumerate(NAMES[:6]):
+        unit = 0.004 * 20**i
+        arrived = [(j + 1) * 7**i for j in range(70)]
+        answered = [0 if i == 5 else count - j % 7 * 7 ** (i - 1) for j, count in enumerate(arrived)]
+        curve = [
+            {"share": share, "open_ms": None if i == 5 else unit * (j + 1), "closed_ms": unit if i % 2 and j < 7 else None}
+            for j, share in enumerate(shares)
+        ]
+        rows.append({
+            "strategy": name, "guarantee": "safe", "verdict": "ok", "arrivals": arrived[-1], "answered": int(answered[-1]),
+            "latency_ms": {key: None if i == 5 else unit * factor for key, factor in (("p50", 1), ("p90", 2), ("p99", 9), ("max", 99))},
+            "curve": curve,
+            "over_time": {"slot_ms": 50.0 * 3**i, "arrived": arrived, "answered": answered,
+                          "waiting": [a - int(b) for a, b in zip(arrived, answered)]},
+        })  # fmt: skip
+    settings = {"rate": 800, "shape": "flat", "duration_ms": 5000, "connections": 100, "products": 1, "instances": 1}
+    return {"version": 1, "kind": "rush", "at": "2026-11-24T00:00:00Z", "settings": settings, "rows": rows}
+
+
+MADE = {"made-compare": made_compare, "made-rush": made_rush}
+
+
 def report(*arguments):
     return subprocess.run([LOADTEST, "report", *arguments], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
 
@@ -66,9 +111,13 @@ def browser(folder):
 def reports(folder):
     """Each stored result as a report: its path by name."""
     made = {}
-    for kind in KINDS:
+    for kind in (*KINDS, *MADE):
         path = folder / f"{kind}.html"
-        ran = report(RESULTS / f"{kind}.json", "--format", "csv", "--output", "/dev/null", "--export-html", path)
+        source = RESULTS / f"{kind}.json"
+        if kind in MADE:
+            source = folder / f"{kind}.json"
+            source.write_text(json.dumps(MADE[kind]()))
+        ran = report(source, "--format", "csv", "--output", "/dev/null", "--export-html", path)
         assert ran.returncode == 0, ran.stderr
         made[kind] = path
     return made
@@ -92,12 +141,12 @@ def check_looks(browser, path, scheme, width):
 
 @pytest.mark.parametrize("scheme", ("light", "dark"))
 @pytest.mark.parametrize("width", (390, 1280))
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *MADE))
 def test_a_report_is_readable(browser, reports, kind, width, scheme):
     check_looks(browser, reports[kind], scheme, width)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", (*KINDS, *MADE))
 def test_a_report_is_one_small_file(reports, kind):
     text = reports[kind].read_text()
     assert len(text.encode()) < 1_000_000
@@ -117,6 +166,18 @@ def test_a_report_is_one_small_file(reports, kind):
 def test_the_headline_says_what_was_found(browser, reports, kind, finding):
     browser.driver.get(reports[kind].as_uri())
     assert re.search(finding, browser.all("h1")[0].text), browser.all("h1")[0].text
+
+
+@pytest.mark.parametrize("kind", ("compare", "made-compare", "made-rush"))
+def test_every_picture_has_its_numbers(browser, reports, kind):
+    browser.driver.get(reports[kind].as_uri())
+    figures = browser.all("figure")
+    assert len(figures) >= 3
+    for figure in figures:
+        script = "const [f] = arguments; return [f.querySelectorAll('.drawing svg').length, f.querySelectorAll('.data tbody tr').length]"
+        drawings, rows = browser.driver.execute_script(script, figure)
+        assert drawings == 1 or "no answer" in figure.text or "given" in figure.text or rows > 0, figure.text
+        assert rows > 0, figure.text
 
 
 def column(browser, name):

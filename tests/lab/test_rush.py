@@ -44,6 +44,12 @@ def check_row(row):
     assert flush["count"] > 0 and 0 < flush["p50"] <= flush["p99"] <= flush["max"], row
     assert row["kept"] == {"stock": True, "books": True, "answers": True}, row
     assert (row["sold"], row["drift"], row["oversold"]) == (row["created"], 0, 0), row
+    over_time = row["over_time"]
+    assert (over_time["arrived"][-1], over_time["answered"][-1]) == (row["arrivals"], row["answered"]), row
+    assert over_time["waiting"][-1] == 0 <= min(over_time["waiting"]), row
+    curve = [point["open_ms"] for point in row["curve"]]
+    assert curve == sorted(curve) and curve[-1] == times["max"], row
+    assert all((point["closed_ms"] or 0) > 0 for point in row["curve"][:7]) or not row["maximum_per_s"], row
 
 
 def test_a_flat_sale_at_a_share_of_the_maximum(tmp_path):

@@ -2,6 +2,7 @@
  * width. */
 #include "tests/unit/unit.h"
 
+#include "loadtest/chart/gnuplot.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/report/format.h"
@@ -289,7 +290,7 @@ static void test_the_command_is_one_for_a_shell(void **state)
 
 static void test_a_plot_takes_no_orders_from_a_name(void **state)
 {
-    if (!plot_is_possible())
+    if (!gnuplot_is_possible())
         skip();
     json_auto_t *document = document_with(EVIL, EVIL);
     char *text = print(format_svg, document, (struct page){0});

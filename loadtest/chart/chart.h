@@ -1,0 +1,55 @@
+/* Pictures as data: what is drawn, with its title, its axes and its numbers, in JSON. svg.h draws them; a report prints the same
+ * numbers as a table. No I/O. */
+#ifndef OVERSELL_LOADTEST_CHART_CHART_H
+#define OVERSELL_LOADTEST_CHART_CHART_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bounds of one chart; what is more is left out of the picture and of its table. */
+enum { CHART_MARKS_MAX = 4, CHART_SERIES_MAX = 6, CHART_ROWS_MAX = 64, CHART_POINTS_MAX = 2000 };
+
+enum chart_kind {
+    CHART_BARS,   /* rows of one value: a bar each, its value at its end */
+    CHART_RANGES, /* rows of up to CHART_MARKS_MAX values, each with its own mark, on a logarithmic scale */
+    CHART_LINES,  /* series of points, joined */
+    CHART_STEPS,  /* the same for counts: a value stays until the next point */
+};
+
+struct chart_look {
+    enum chart_kind kind;
+    const char *title;        /* what it shows; not drawn, but printed above the picture */
+    const char *about;        /* how to read it, one sentence with a full stop */
+    const char *x, *y;        /* names of the axes, with units; of rows only X */
+    bool log_x, log_y;        /* of series */
+    bool bad;                 /* the values of CHART_BARS are damage, in the colour of a warning */
+    int decimals;             /* of the values in labels and tables */
+    const char *group;        /* charts with the same group stand together under this heading; NULL: none */
+    const char *name_of_rows; /* heading of the table's first column; NULL: "strategy" */
+};
+
+/* Charts that are being made. After a failure nothing more is added. Zeroed: none. */
+struct charts {
+    json_t *list;
+    bool failed; /* out of memory */
+};
+
+/* Adds a chart; borrowed, NULL after a failure. The functions below accept that NULL. */
+json_t *chart_add(struct charts *charts, const struct chart_look *look);
+/* Names the marks of a CHART_RANGES, ended by NULL. */
+void chart_name_marks(struct charts *charts, json_t *chart, const char *const *names);
+/* Adds a row of COUNT values; NaN for one that is missing. */
+void chart_add_row(struct charts *charts, json_t *chart, const char *name, const double *values,
+                   size_t count);
+/* Adds a series, drawn in a colour and a dash pattern of this number, from 0; CHART_DAMAGE is the colour of a warning. Borrowed. */
+enum { CHART_DAMAGE = 1, CHART_COLOURS = 6 };
+json_t *chart_add_series(struct charts *charts, json_t *chart, const char *name, int colour);
+/* Adds a point to a series; X ascends. */
+void chart_add_point(struct charts *charts, json_t *series, double x, double y);
+/* Labels the x axis at these places only. */
+void chart_add_tic(struct charts *charts, json_t *chart, double x, const char *label);
+/* The array of charts, the caller's; NULL after a failure. */
+json_t *charts_take(struct charts *charts);
+
+#endif

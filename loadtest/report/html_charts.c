@@ -1,0 +1,204 @@
+/* The pictures of a report: each with how to read it, a legend, and its numbers as a table. */
+#include "loadtest/chart/chart.h"
+#include "loadtest/chart/svg.h"
+#include "loadtest/report/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static void print_number(const json_t *value, int decimals, FILE *out)
+{
+    char text[NUMBER_MAX];
+    fprintf(out, "<td class=\"n\">%s</td>",
+            json_is_number(value) ? number_text(json_number_value(value), decimals, text) : NO_NUMBER);
+}
+
+static void print_head(const char *name, bool number, FILE *out)
+{
+    fprintf(out, "<th scope=\"col\"%s>", number ? " class=\"n\"" : "");
+    print_escaped(out, name);
+    fputs("</th>", out);
+}
+
+/* ---- the numbers --------------------------------------------------------------------------------------- */
+
+static void print_rows(const json_t *chart, FILE *out)
+{
+    size_t i, j;
+    json_t *row, *mark, *value;
+    const json_t *marks = json_object_get(chart, "marks");
+    int decimals = (int)json_integer_value(json_object_get(chart, "decimals"));
+    fputs("<thead><tr>", out);
+    print_head(text_of(chart, "rows_are"), false, out);
+    json_array_foreach(marks, i, mark) {
+        print_head(json_string_value(mark), true, out);
+    }
+    if (json_array_size(marks) == 0)
+        print_head(text_of(chart, "x"), true, out);
+    fputs("</tr></thead>\n<tbody>\n", out);
+    json_array_foreach(json_object_get(chart, "rows"), i, row) {
+        fputs("<tr><th scope=\"row\">", out);
+        print_escaped(out, text_of(row, "name"));
+        fputs("</th>", out);
+        json_array_foreach(json_object_get(row, "values"), j, value) {
+            print_number(value, decimals, out);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody>", out);
+}
+
+/* The label of a place on the x axis: its own, or the number. */
+static void print_place(const json_t *chart, const json_t *x, FILE *out)
+{
+    size_t i;
+    json_t *tic;
+    json_array_foreach(json_object_get(chart, "tics"), i, tic) {
+        if (json_number_value(json_array_get(tic, 0)) == json_number_value(x)) {
+            fputs("<th scope=\"row\" class=\"n\">", out);
+            print_escaped(out, json_string_value(json_array_get(tic, 1)));
+            fputs("</th>", out);
+            return;
+        }
+    }
+    char text[NUMBER_MAX];
+    double place = json_number_value(x);
+    fprintf(out, "<th scope=\"row\" class=\"n\">%s</th>",
+            number_text(place,
+                        place < 10 && place != (double)(long)place ? 2
+                        : place < 100                              ? 1
+                                                                   : 0,
+                        text));
+}
+
+/* The value of SERIES at X. Series need not have the same places. */
+static const json_t *value_at(const json_t *series, const json_t *x)
+{
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(series, "points"), i, point) {
+        if (json_number_value(json_array_get(point, 0)) == json_number_value(x))
+            return json_array_get(point, 1);
+    }
+    return NULL;
+}
+
+/* The places are those of the series that has most. */
+static void print_series(const json_t *chart, FILE *out)
+{
+    size_t i, j;
+    json_t *series, *point;
+    const json_t *longest = NULL, *all = json_object_get(chart, "series");
+    int decimals = (int)json_integer_value(json_object_get(chart, "decimals"));
+    fputs("<thead><tr>", out);
+    print_head(text_of(chart, "x"), true, out);
+    json_array_foreach(all, i, series) {
+        const json_t *points = json_object_get(series, "points");
+        longest = json_array_size(points) > json_array_size(longest) ? points : longest;
+        print_head(text_of(series, "name"), true, out);
+    }
+    fputs("</tr></thead>\n<tbody>\n", out);
+    json_array_foreach(longest, j, point) {
+        fputs("<tr>", out);
+        print_place(chart, json_array_get(point, 0), out);
+        json_array_foreach(all, i, series) {
+            print_number(value_at(series, json_array_get(point, 0)), decimals, out);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody>", out);
+}
+
+static void print_numbers(const json_t *chart, bool open, FILE *out)
+{
+    fprintf(out, "<details%s><summary>Numbers</summary><div class=\"scroll\"><table class=\"data\">\n",
+            open ? " open" : "");
+    if (json_array_size(json_object_get(chart, "rows")) > 0)
+        print_rows(chart, out);
+    else
+        print_series(chart, out);
+    fputs("</table></div></details>\n", out);
+}
+
+/* ---- the picture --------------------------------------------------------------------------------------- */
+
+/* The classes are those of report.css; the marks are gnuplot's, of svg.c. */
+static void print_legend(const json_t *chart, FILE *out)
+{
+    static const char *const MARKS[CHART_MARKS_MAX] = {"●", "▲", "■", "×"};
+    size_t i;
+    json_t *item;
+    const json_t *marks = json_object_get(chart, "marks"), *series = json_object_get(chart, "series");
+    if (json_array_size(marks) == 0 && json_array_size(series) < 2)
+        return;
+    fputs("<ul class=\"legend\">", out);
+    json_array_foreach(marks, i, item) {
+        fprintf(out, "<li><span class=\"colour-%zu\" aria-hidden=\"true\">%s</span> ", i, MARKS[i]);
+        print_escaped(out, json_string_value(item));
+        fputs("</li>", out);
+    }
+    json_array_foreach(series, i, item) {
+        long long colour = json_integer_value(json_object_get(item, "colour"));
+        fprintf(out, "<li><span class=\"stroke stroke-%lld colour-%lld\" aria-hidden=\"true\"></span> ",
+                colour, colour);
+        print_escaped(out, text_of(item, "name"));
+        fputs("</li>", out);
+    }
+    fputs("</ul>", out);
+}
+
+static void print_chart(const json_t *chart, const char *svg, FILE *out)
+{
+    fputs("<figure><figcaption><h3>", out);
+    print_escaped(out, text_of(chart, "title"));
+    fputs("</h3>", out);
+    if (*text_of(chart, "about")) {
+        fputs("<p class=\"quiet\">", out);
+        print_escaped(out, text_of(chart, "about"));
+        fputs("</p>", out);
+    }
+    if (*svg)
+        print_legend(chart, out);
+    fputs("</figcaption>", out);
+    if (*svg) {
+        fputs("<div class=\"drawing\" role=\"img\" aria-label=\"", out);
+        print_escaped(out, text_of(chart, "title"));
+        fprintf(out, "\">%s</div>\n", svg);
+    }
+    print_numbers(chart, !*svg, out);
+    fputs("</figure>\n", out);
+}
+
+void print_charts(const struct result_table *table, FILE *out)
+{
+    json_auto_t *charts = table->kind->charts ? table->kind->charts(table->document) : NULL;
+    if (json_array_size(charts) == 0)
+        return;
+    char *text;
+    const char **svg, *group = "";
+    size_t drawn = charts_draw(charts, &text, &svg), i;
+    json_t *chart;
+    fputs("<section class=\"card\">\n<h2>Pictures</h2>\n<div class=\"pictures\">\n", out);
+    json_array_foreach(charts, i, chart) {
+        if (strcmp(text_of(chart, "group"), group) != 0) {
+            group = text_of(chart, "group");
+            fputs("</div>\n", out);
+            if (*group) {
+                fputs("<h3 class=\"group\">", out);
+                print_escaped(out, group);
+                fputs("</h3>\n", out);
+            }
+            fprintf(out, "<div class=\"pictures%s\">\n", *group ? " are-small" : "");
+        }
+        print_chart(chart, i < drawn ? svg[i] : "", out);
+    }
+    fputs("</div>\n</section>\n", out);
+    free(svg);
+    free(text);
+}
