@@ -243,3 +243,18 @@ bool shop_database_blockers(struct shop_database *database, int32_t pid,
         ret_pids[(*ret_count)++] = (int32_t)db_cell_number(rows, row, 0);
     return true;
 }
+
+bool shop_database_has_session(struct shop_database *database, int32_t pid, bool *ret_has)
+{
+    static const struct statement ST_SESSION = {"own_session",
+                                                "SELECT 1 FROM pg_stat_activity WHERE pid = $1::int", 1};
+    AUTO_RESULT rows = NULL;
+    wait_from_now(database->db);
+    if (db_ready(database->db) != DB_OK ||
+        db_run(database->db, &ST_SESSION, (const char *const[]){DB_NUMBER(pid)}, &rows) != DB_OK) {
+        complain("PostgreSQL does not say which sessions it has: %s", db_error(database->db));
+        return false;
+    }
+    *ret_has = PQntuples(rows) > 0;
+    return true;
+}

@@ -34,5 +34,7 @@ bool shop_database_read(struct shop_database *database, struct shop_stock *ret_s
  * SHOP_BLOCKERS_MAX, only as many. */
 bool shop_database_blockers(struct shop_database *database, int32_t pid,
                             int32_t ret_pids[static SHOP_BLOCKERS_MAX], size_t *ret_count);
+/* Is there a session of process PID? */
+bool shop_database_has_session(struct shop_database *database, int32_t pid, bool *ret_has);
 
 #endif

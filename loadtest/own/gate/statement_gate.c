@@ -275,11 +275,15 @@ static void accept_link(struct gate *gate, size_t which)
         free_link(link);
         return;
     }
+    struct sockaddr_in local = {0};
+    socklen_t size = sizeof local;
+    (void)getsockname(server, (struct sockaddr *)&local, &size);
     link->protocol = front->protocol;
     link->client = client;
     link->server = server;
     link->seen = (struct gate_connection){.used = true,
                                           .server = which,
+                                          .port = ntohs(local.sin_port),
                                           .starts = front->protocol->greets,
                                           .transaction = 'I',
                                           .owner = GATE_NO_OWNER};
@@ -298,6 +302,8 @@ static void serve(struct gate *gate, const struct pollfd *polled, const size_t *
             well = receive(link->server, &link->out);
         if (!well || !pass_from_server(gate, link) || !pass_from_client(gate, link))
             close_link(gate, link_of[p]);
+        else
+            link->seen.queued = link->in.length - (link->seen.held ? link->unit : 0);
     }
 }
 

@@ -18,6 +18,8 @@ enum {
 struct gate_connection {
     bool used;
     size_t server;             /* index of the gate's server */
+    unsigned port;             /* of the gate's end of the connection to the server; 0: it has none */
+    size_t queued;             /* bytes of the service behind the statement that waits or runs */
     bool starts;               /* the server does not take statements yet */
     bool held;                 /* a statement waits for its release */
     bool trivial;              /* it changes and reads nothing: BEGIN, SET, or a preparation */

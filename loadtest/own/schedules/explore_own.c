@@ -12,6 +12,7 @@
 #include "loadtest/own/schedules/saved_schedule.h"
 #include "loadtest/own/schedules/schedule_text.h"
 #include "loadtest/report/result.h"
+#include "lock/redis/client/url.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,6 +42,10 @@ struct explore_own {
     struct shop_database *database;
     struct shop_stock before; /* after a reset */
     char gate_url[1024];      /* what {postgres} is for the service */
+    char redis_url[1024];     /* and {redis} */
+    struct redis_control *redis;
+    const char *faults, *expire_key;
+    bool faulted; /* in one of the schedules */
     struct gate *gate;
     struct request_runner *runner;
     struct search search;
@@ -53,6 +58,10 @@ struct explore_own {
 
 #define AT(member) offsetof(struct explore_own, member)
 
+/* Names of enum transition_kind. */
+static const char *const FAULTS[] = {"none", "expire", "crash", "cut", NULL};
+static const enum transition_kind FAULT_KINDS[] = {TRANSITION_STEP, TRANSITION_EXPIRE, TRANSITION_CRASH,
+                                                   TRANSITION_CUT};
 static const struct option_row ROWS[] = {
     {"--stock", "S", OPTION_NUMBER, AT(stock), 1, 1000, NULL, "Units in stock when a schedule begins."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 2, ACTORS_MAX, NULL, "Requests at the same time."},
@@ -60,6 +69,14 @@ static const struct option_row ROWS[] = {
      "Instances of the service to start; the requests go to one after the other."},
     {"--env", "NAME=VALUE", OPTION_TEXTS, AT(env), 0, 0, NULL,
      "Environment variable of the instances, in place of the description's. Repeat the option for more."},
+    {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULTS,
+     "A fault that happens once in each schedule, at any point.\n"
+     "expire: a key that a request holds in Redis as a lock is gone.\n"
+     "crash: the connections of a request are closed, and nothing more of it reaches a server.\n"
+     "cut: PostgreSQL does a COMMIT, and the connection is lost before the answer."},
+    {"--expire-key", "PATTERN", OPTION_TEXT, AT(expire_key), 0, 0, NULL,
+     "With --faults expire: the keys that are locks, such as 'lock:*'. Without this option: keys that expire and that were made by SET with "
+     "NX, by SETNX, as a hash or by a script."},
     {"--max-schedules", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL,
      "Stop after as many schedules."},
     {"--time-limit", "T", OPTION_DURATION, AT(time_limit_ms), 1000, 86400000, NULL, "Stop after this time."},
@@ -88,24 +105,54 @@ static bool point_to_gate(const char *url, unsigned port, char *ret_url, size_t 
     return length > 0 && (size_t)length < size;
 }
 
+/* For the gate, from the address of Redis. */
+static bool open_redis(struct explore_own *explore, struct redis_url *ret_url)
+{
+    const char *url = explore->servers.redis, *why = "";
+    char reason[300];
+    if (!redis_url_read(url, strlen(url), ret_url, &why))
+        snprintf(reason, sizeof reason, "%s", why);
+    else
+        explore->redis = redis_control_open(url, reason, sizeof reason);
+    if (!explore->redis)
+        shop_complain(&explore->description, explore->description.redis ? "redis" : "",
+                      "needs a Redis that explore can use: %s. Start Redis, or correct the address", reason);
+    return explore->redis != NULL;
+}
+
 static bool open_gate(struct explore_own *explore)
 {
-    const char *url = explore->servers.postgres;
-    struct gate_server server = {&postgres_protocol, "127.0.0.1", postgres_protocol.port};
+    const char *url = explore->servers.postgres, *redis = explore->servers.redis;
+    struct gate_server servers[] = {
+        [RUNS_POSTGRES] = {&postgres_protocol, "127.0.0.1", postgres_protocol.port},
+        [RUNS_REDIS] = {&redis_protocol},
+    };
+    struct redis_url redis_url;
     char *variables[LIBPQ_MAX + 1] = {0};
+    if (redis && !open_redis(explore, &redis_url))
+        return false;
+    servers[RUNS_REDIS].host = redis_url.host;
+    servers[RUNS_REDIS].port = redis_url.port;
     bool is_read = db_url_environment(url, variables, LIBPQ_MAX);
     for (size_t i = 0; variables[i]; i++) {
-        server.host = strncmp(variables[i], "PGHOST=", 7) == 0 ? variables[i] + 7 : server.host;
-        server.port = strncmp(variables[i], "PGPORT=", 7) == 0 ? variables[i] + 7 : server.port;
+        if (strncmp(variables[i], "PGHOST=", 7) == 0)
+            servers[RUNS_POSTGRES].host = variables[i] + 7;
+        if (strncmp(variables[i], "PGPORT=", 7) == 0)
+            servers[RUNS_POSTGRES].port = variables[i] + 7;
     }
-    explore->gate = is_read ? gate_open(&server, 1) : NULL;
+    explore->gate = is_read ? gate_open(servers, redis ? 2 : 1) : NULL;
     for (size_t i = 0; variables[i]; i++)
         free(variables[i]);
     if (!explore->gate)
         return false;
-    if (point_to_gate(url, gate_port(explore->gate, 0), explore->gate_url, sizeof explore->gate_url))
+    if (!point_to_gate(url, gate_port(explore->gate, RUNS_POSTGRES), explore->gate_url,
+                       sizeof explore->gate_url))
+        complain("database: explore needs an address of the form postgresql://USER:PASSWORD@HOST:PORT/NAME");
+    else if (redis && !point_to_gate(redis, gate_port(explore->gate, RUNS_REDIS), explore->redis_url,
+                                     sizeof explore->redis_url))
+        complain("redis: explore needs an address of the form redis://USER:PASSWORD@HOST:PORT/NUMBER");
+    else
         return true;
-    complain("database: explore needs an address of the form postgresql://USER:PASSWORD@HOST:PORT/NAME");
     return false;
 }
 
@@ -123,7 +170,7 @@ static size_t enabled(void *self, struct transition *ret_transitions)
 
 static bool apply(void *self, struct transition transition)
 {
-    return runner_apply(((struct explore_own *)self)->runner, transition.actor);
+    return runner_apply(((struct explore_own *)self)->runner, transition);
 }
 
 static bool end(void *self)
@@ -160,9 +207,9 @@ static enum repetition repeat(struct explore_own *explore, const struct countere
     bool well = runner_start(explore->runner);
     for (size_t i = 0; i < worst->length && well; i++) {
         size_t count = runner_enabled(explore->runner, choices), at = 0;
-        while (at < count && choices[at].actor != worst->transitions[i].actor)
+        while (at < count && memcmp(&choices[at], &worst->transitions[i], sizeof choices[at]) != 0)
             at++;
-        well = at < count && runner_apply(explore->runner, choices[at].actor);
+        well = at < count && runner_apply(explore->runner, choices[at]);
     }
     if (!runner_end(explore->runner) || !well)
         return NOT_FOLLOWED;
@@ -224,36 +271,43 @@ static void keep(struct explore_own *explore, enum verdict verdict)
 
 /* ---- one schedule that the user names ------------------------------------------------------------------------------ */
 
-static bool is_held(struct explore_own *explore, unsigned actor)
+static bool is_enabled(struct explore_own *explore, struct transition transition)
 {
     struct transition choices[ENABLED_MAX];
     size_t count = runner_enabled(explore->runner, choices);
     for (size_t i = 0; i < count; i++)
-        if (choices[i].actor == actor)
+        if (choices[i].actor == transition.actor && choices[i].kind == transition.kind)
             return true;
     return false;
 }
 
+static bool run_one(struct explore_own *explore, struct transition transition, struct counterexample *ran)
+{
+    ran->transitions[ran->length++] = transition;
+    return runner_apply(explore->runner, transition);
+}
+
 /* Runs the schedule as far as the requests can follow it, and then the rest of each. A request that has been changed may send fewer
- * statements, or wait. The transitions that ran are in *RET_RAN. */
-static bool follow(struct explore_own *explore, struct counterexample *ret_ran)
+ * statements, or wait. RAN gets the transitions that ran. */
+static bool follow(struct explore_own *explore, struct counterexample *ran)
 {
     struct transition choices[ENABLED_MAX];
     unsigned done[ACTORS_MAX] = {0};
     bool well = runner_start(explore->runner);
     for (size_t i = 0; i < explore->schedule.count; i++) {
         const struct schedule_part *part = &explore->schedule.parts[i];
-        while (well && ret_ran->length < DEPTH_MAX && done[part->actor] < part->upto &&
-               is_held(explore, part->actor)) {
-            well = runner_apply(explore->runner, part->actor);
-            done[part->actor]++;
-            ret_ran->transitions[ret_ran->length++] = (struct transition){part->actor, TRANSITION_STEP};
+        const struct transition next = {part->actor, part->kind};
+        bool is_step = part->kind == TRANSITION_STEP;
+        for (bool goes_on = true; goes_on && well && ran->length < DEPTH_MAX; goes_on = is_step) {
+            if ((is_step && done[part->actor] >= part->upto) || !is_enabled(explore, next))
+                break;
+            well = run_one(explore, next, ran);
+            done[part->actor] += is_step;
         }
     }
-    while (well && ret_ran->length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0) {
-        well = runner_apply(explore->runner, choices[0].actor);
-        ret_ran->transitions[ret_ran->length++] = choices[0];
-    }
+    while (well && ran->length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0 &&
+           choices[0].kind == TRANSITION_STEP)
+        well = run_one(explore, choices[0], ran);
     return runner_end(explore->runner) && well;
 }
 
@@ -291,6 +345,7 @@ static bool end_and_judge(void *self)
     enum verdict verdict = judge(explore, record);
     explore->schedules++;
     explore->deadlocks += record->deadlock;
+    explore->faulted |= record->could_fault;
     keep(explore, verdict);
     return true;
 }
@@ -300,8 +355,8 @@ static bool run_first(struct explore_own *explore)
 {
     struct transition choices[ENABLED_MAX];
     bool well = runner_start(explore->runner);
-    while (well && runner_enabled(explore->runner, choices) > 0)
-        well = runner_apply(explore->runner, choices[0].actor);
+    while (well && runner_enabled(explore->runner, choices) > 0 && choices[0].kind == TRANSITION_STEP)
+        well = runner_apply(explore->runner, choices[0]);
     return well && runner_end(explore->runner);
 }
 
@@ -379,14 +434,15 @@ static json_t *rows_of(const struct explore_own *explore)
 static json_t *warnings_of(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
-    if (warnings && explore->description.uses_redis &&
-        json_array_append_new(
-            warnings, json_string("Commands to Redis are not held, so schedules that differ only in them "
-                                  "were not run.")) != 0) {
-        json_decref(warnings);
-        return NULL;
-    }
-    return warnings;
+    const char *why =
+        strcmp(explore->faults, "expire") == 0
+            ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
+            : "No fault happened: no request sent a statement at which it could.";
+    bool says = !explore->replay && strcmp(explore->faults, "none") != 0 && !explore->faulted;
+    if (!warnings || !says || json_array_append_new(warnings, json_string(why)) == 0)
+        return warnings;
+    json_decref(warnings);
+    return NULL;
 }
 
 static enum verdict worst_of(const struct explore_own *explore)
@@ -400,11 +456,11 @@ static enum verdict worst_of(const struct explore_own *explore)
 /* SHOWN: an array of schedules. */
 static json_t *document_of(const struct explore_own *explore, json_t *shown)
 {
-    json_t *settings = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s?}", "file", explore->path, "stock",
-                                 (json_int_t)explore->stock, "requests", (json_int_t)explore->requests,
-                                 "instances", (json_int_t)explore->instances, "max_schedules",
-                                 (json_int_t)explore->max_schedules, "time_limit_ms",
-                                 (json_int_t)explore->time_limit_ms, "replay", explore->replay);
+    json_t *settings = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:s?, s:s}", "file", explore->path, "stock",
+        (json_int_t)explore->stock, "requests", (json_int_t)explore->requests, "instances",
+        (json_int_t)explore->instances, "max_schedules", (json_int_t)explore->max_schedules, "time_limit_ms",
+        (json_int_t)explore->time_limit_ms, "replay", explore->replay, "faults", explore->faults);
     json_t *document = result_new(explore_own_result.name, settings), *first = json_array_get(shown, 0);
     json_auto_t *found = json_pack(
         "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:o, s:o, s:O?, s:O}", "verdict",
@@ -426,7 +482,8 @@ static bool save(const struct explore_own *explore, const json_t *found)
     const struct saved_schedule settings = {.stock = explore->stock,
                                             .requests = explore->requests,
                                             .instances = explore->instances,
-                                            .env = explore->env};
+                                            .env = explore->env,
+                                            .expire_key = explore->expire_key};
     char path[PATH_MAX];
     if (!explore->save || !found)
         return true;
@@ -455,6 +512,25 @@ static bool print(struct explore_own *explore, json_t *shown)
 
 /* ---- the command ---------------------------------------------------------------------------------------------------------- */
 
+/* The fault of the schedule to replay is the one that may happen. */
+static bool take_fault(struct explore_own *explore)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < explore->schedule.count; i++) {
+        uint8_t kind = explore->schedule.parts[i].kind;
+        if (kind == TRANSITION_STEP)
+            continue;
+        for (size_t fault = 0; FAULTS[fault]; fault++)
+            if (FAULT_KINDS[fault] == kind)
+                explore->faults = FAULTS[fault];
+        if (++count > 1 || strcmp(explore->faults, "none") == 0) {
+            complain("--replay: a schedule has at most one fault, which is expire, crash or cut");
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What --replay names: a file, or else words. */
 static bool read_replay(struct explore_own *explore)
 {
@@ -471,10 +547,13 @@ static bool read_replay(struct explore_own *explore)
         explore->instances = explore->saved.instances;
         if (explore->env.count == 0)
             explore->env = explore->saved.env;
+        if (!explore->expire_key)
+            explore->expire_key = explore->saved.expire_key;
     }
-    if (schedule_read(words, (size_t)explore->requests, &explore->schedule, error, sizeof error))
+    if (!schedule_read(words, (size_t)explore->requests, &explore->schedule, error, sizeof error))
+        complain("--replay: %s", error);
+    else if (take_fault(explore))
         return true;
-    complain("--replay: %s", error);
     saved_schedule_free(&explore->saved);
     return false;
 }
@@ -491,6 +570,11 @@ static int begin(void *context, const struct texts *operands)
     if (!explore->description.start[0])
         complain("%s: explore has to start the service, so that it connects to the gate; add start",
                  explore->path);
+    else if (strcmp(explore->faults, "expire") == 0 && !explore->description.uses_redis)
+        complain("--faults expire ends keys in Redis. Give the service the address {redis} in \"env\" of %s",
+                 explore->path);
+    else if (explore->expire_key && strcmp(explore->faults, "expire") != 0)
+        complain("--expire-key needs --faults expire");
     else if (shop_can_have_env(&explore->description, &explore->env) &&
              shop_can_have_instances(&explore->description, (size_t)explore->instances))
         return COMMAND_GOES_ON;
@@ -518,8 +602,14 @@ static bool explore_service(struct explore_own *explore)
     struct runner_settings settings = {.service = &explore->service,
                                        .database = explore->database,
                                        .gate = explore->gate,
+                                       .redis = explore->redis,
+                                       .redis_is_ours = !explore->description.redis,
+                                       .expire_key = explore->expire_key,
                                        .requests = (size_t)explore->requests,
                                        .stock = explore->stock};
+    for (size_t i = 0; FAULTS[i]; i++)
+        if (strcmp(explore->faults, FAULTS[i]) == 0)
+            settings.fault = FAULT_KINDS[i];
     explore->runner = runner_open(&settings);
     bool well = explore->runner &&
                 shop_service_restock(&explore->service, explore->database, explore->stock,
@@ -539,7 +629,7 @@ static int run(void *context)
         const struct shop_plan plan = {.description = &explore->description,
                                        .folder = explore->servers.testbed.dir,
                                        .postgres = explore->gate_url,
-                                       .redis = explore->servers.redis,
+                                       .redis = explore->servers.redis ? explore->redis_url : NULL,
                                        .instances = (size_t)explore->instances,
                                        .env = &explore->env};
         explore->database = shop_database_open(explore->servers.postgres, &explore->description,
@@ -550,6 +640,7 @@ static int run(void *context)
         }
         shop_database_close(explore->database);
         gate_close(explore->gate);
+        redis_control_close(explore->redis);
         shop_servers_close(&explore->servers);
     }
     shop_description_free(&explore->description);
@@ -567,11 +658,11 @@ static const struct command COMMAND = {
             .min_operands = 1,
             .max_operands = 1,
             .summary =
-                "Runs two requests to your own service in every sequence of their SQL statements.\n"
+                "Runs two requests to your own service in every sequence of their SQL statements and Redis commands.\n"
                 "\n"
                 "FILE.json describes the service; `loadtest init` writes an example. The service is not changed: it connects to "
-                "a gate in front of PostgreSQL, which holds each statement. Commands to Redis are not held. Exit status 1: a "
-                "schedule was not clean.",
+                "a gate in front of PostgreSQL and Redis, which holds each statement and command. Exit status 1: a schedule "
+                "was not clean.",
             .example = "loadtest explore shop.json",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
@@ -587,6 +678,7 @@ int explore_own_main(int argc, char **argv)
         .max_schedules = 100000,
         .time_limit_ms = 600000,
         .instances = 1,
+        .faults = "none",
         .show = 1,
         .output = OUTPUT_DEFAULTS,
     };

@@ -18,15 +18,18 @@ static json_t *name_of(unsigned actor)
     return json_string(name);
 }
 
-/* The requests for which a step waits; "another session" for one that is none of theirs. */
+/* The requests for which a step waits; "another session" for one that is none of theirs, "a command" for what BLPOP waits for. */
 static json_t *waits_for(const struct run_step *step)
 {
     json_t *names = json_array();
     bool well = names != NULL;
-    for (unsigned i = 0; i <= ACTORS_MAX && well; i++)
+    for (unsigned i = 0; i < ACTORS_MAX && well; i++)
         if (step->blockers & 1U << i)
-            well = json_array_append_new(names,
-                                         i < ACTORS_MAX ? name_of(i) : json_string("another session")) == 0;
+            well = json_array_append_new(names, name_of(i)) == 0;
+    if (well && step->blockers & RUN_WAITS_FOR_OTHERS)
+        well = json_array_append_new(names, json_string("another session")) == 0;
+    if (well && step->blockers & RUN_WAITS_FOR_COMMAND)
+        well = json_array_append_new(names, json_string("a command")) == 0;
     if (well)
         return names;
     json_decref(names);

@@ -5,10 +5,15 @@
 
 #include "loadtest/explore/core/transition.h"
 #include "loadtest/own/gate/statement_gate.h"
+#include "loadtest/own/redis/redis_control.h"
 #include "loadtest/own/shop_http.h"
 #include "loadtest/own/shop_service.h"
 
-enum { RUN_STEPS_MAX = 256 };
+enum {
+    RUN_STEPS_MAX = 256,
+    RUN_WAITS_FOR_OTHERS = 1 << ACTORS_MAX,  /* a session of PostgreSQL that belongs to no request */
+    RUN_WAITS_FOR_COMMAND = 2 << ACTORS_MAX, /* a command to Redis, as BLPOP does */
+};
 
 enum request_state {
     REQUEST_HELD,    /* at its next statement */
@@ -23,12 +28,17 @@ struct run_answer {
     char text[SHOP_ANSWER_KEPT + 1];
 };
 
-/* A statement that a request was let through with. */
+/* The servers of a runner's gate, by their index. */
+enum { RUNS_POSTGRES, RUNS_REDIS };
+
+/* A statement or command that a request was let through with, or a fault. */
 struct run_step {
     unsigned actor;
+    enum transition_kind kind;
+    size_t server; /* RUNS_… */
     char text[MESSAGE_TEXT], answer[MESSAGE_TEXT];
     enum request_state after;
-    unsigned blockers; /* bits of the requests that it waited for */
+    unsigned blockers; /* bits of the requests that it waited for, and RUN_WAITS_FOR_… */
     bool has_stock;    /* STOCK was read after it */
     struct shop_stock stock;
 };
@@ -40,7 +50,8 @@ struct run_record {
     struct run_answer answers[ACTORS_MAX];
     struct shop_stock after;
     bool deadlock;
-    bool stuck; /* no request could go on; the connections were closed */
+    bool stuck;       /* no request could go on; the connections were closed */
+    bool could_fault; /* the fault of the settings was possible */
 };
 
 struct request_runner;
@@ -48,7 +59,12 @@ struct request_runner;
 struct runner_settings {
     struct shop_service *service;
     struct shop_database *database; /* the real one, not by way of the gate */
-    struct gate *gate;
+    struct gate *gate;              /* in front of PostgreSQL and, if REDIS is not NULL, Redis */
+    struct redis_control *redis;    /* NULL: the service is not given one */
+    bool redis_is_ours;             /* it is emptied before each schedule */
+    enum transition_kind fault;     /* may happen once in each schedule; TRANSITION_STEP: none */
+    const char
+        *expire_key; /* pattern of the keys that TRANSITION_EXPIRE ends; NULL: all that look like locks */
     size_t requests;
     bool reads_stock; /* after each statement that ends a transaction */
     int64_t stock;
@@ -66,10 +82,13 @@ void runner_set(struct request_runner *runner, size_t requests, bool reads_stock
 
 /* Resets, and sends the requests up to their first statements. The functions return false having said why on stderr. */
 bool runner_start(struct request_runner *runner);
-/* The requests that are held, as transitions; returns their number, at most ACTORS_MAX. */
+/* The requests that are held, and the faults that can happen, as transitions; returns their number, at most ENABLED_MAX. */
 size_t runner_enabled(struct request_runner *runner, struct transition *ret_transitions);
-/* Lets ACTOR run to its next statement, or until it waits, or to its answer; and those that waited for it. */
-bool runner_apply(struct request_runner *runner, unsigned actor);
+/* TRANSITION_STEP lets the actor run to its next statement, or until it waits, or to its answer; and those that waited for it.
+ * TRANSITION_EXPIRE: the keys that it holds as locks in Redis are gone. TRANSITION_CRASH: its connections to PostgreSQL that are in use are
+ * closed, and nothing that it does from now on reaches a server. TRANSITION_CUT: its statement is done, and the connection is lost before
+ * the answer. */
+bool runner_apply(struct request_runner *runner, struct transition transition);
 /* Ends what is stuck, and reads stock and orders. */
 bool runner_end(struct request_runner *runner);
 /* Hash of what has happened since the start. Literals and parameters are left out, since they may differ in each run. */

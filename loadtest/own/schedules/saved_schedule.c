@@ -33,13 +33,16 @@ bool saved_schedule_write(const char *dir, const char *description, const json_t
         well = json_array_append_new(env, json_string(settings->env.item[i])) == 0;
     char command[2 * PATH_MAX + 64];
     snprintf(command, sizeof command, "loadtest explore %s --replay %s", description, ret_path);
-    json_auto_t *document =
-        well ? json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:O, s:s, s:O}", "kind", KIND, "command",
-                         command, "schedule", result_text(found, "schedule"), "verdict",
-                         result_text(found, "verdict"), "stock", (json_int_t)settings->stock, "requests",
-                         (json_int_t)settings->requests, "instances", (json_int_t)settings->instances, "env",
-                         env, "cause", result_text(found, "cause"), "steps", json_object_get(found, "steps"))
-             : NULL;
+    json_auto_t *document = well ? json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:O, s:s*, s:s, s:O}",
+                                             "kind", KIND, "command", command, "schedule",
+                                             result_text(found, "schedule"), "verdict",
+                                             result_text(found, "verdict"), "stock",
+                                             (json_int_t)settings->stock, "requests",
+                                             (json_int_t)settings->requests, "instances",
+                                             (json_int_t)settings->instances, "env", env, "expire_key",
+                                             settings->expire_key, "cause", result_text(found, "cause"),
+                                             "steps", json_object_get(found, "steps"))
+                                 : NULL;
     char *text = document ? json_dumps(document, JSON_INDENT(2)) : NULL;
     if (!text)
         complain("out of memory");
@@ -67,9 +70,9 @@ bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
         return false;
     }
     *ret_saved = (struct saved_schedule){.document = document};
-    bool well = json_unpack(document, "{s:s, s:s, s:I, s:I, s:I, s:o}", "kind", &kind, "schedule",
+    bool well = json_unpack(document, "{s:s, s:s, s:I, s:I, s:I, s:o, s?s}", "kind", &kind, "schedule",
                             &ret_saved->schedule, "stock", &stock, "requests", &requests, "instances",
-                            &instances, "env", &env) == 0 &&
+                            &instances, "env", &env, "expire_key", &ret_saved->expire_key) == 0 &&
                 strcmp(kind, KIND) == 0 && json_is_array(env) && json_array_size(env) <= TEXTS_MAX;
     if (well) {
         json_array_foreach(env, i, word) {

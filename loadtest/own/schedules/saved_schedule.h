@@ -11,8 +11,9 @@
 struct saved_schedule {
     const char *schedule; /* schedule_text.h; NULL: none was read */
     int64_t stock, requests, instances;
-    struct texts env; /* words of --env */
-    json_t *document; /* owns the texts */
+    struct texts env;       /* words of --env */
+    const char *expire_key; /* of --expire-key; NULL: none */
+    json_t *document;       /* owns the texts */
 };
 
 /* Writes FOUND, as explored_schedule returns it, to a file in DIR that is named after its verdict, and creates DIR. DESCRIPTION is the path

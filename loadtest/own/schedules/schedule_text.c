@@ -50,11 +50,11 @@ bool schedule_read(const char *text, size_t actors, struct schedule *ret_schedul
 const char *schedule_write(const struct transition *transitions, size_t count,
                            char buffer[static SCHEDULE_TEXT])
 {
-    unsigned done[ACTORS_MAX] = {0}, all[ACTORS_MAX] = {0};
-    size_t length = 0;
+    unsigned done[ACTORS_MAX] = {0};
+    size_t length = 0, last[ACTORS_MAX] = {0}; /* transition of each request */
     buffer[0] = '\0';
     for (size_t i = 0; i < count; i++)
-        all[transitions[i].actor] += transitions[i].kind == TRANSITION_STEP;
+        last[transitions[i].actor] = i;
     for (size_t i = 0; i < count && length + 16 < SCHEDULE_TEXT; i++) {
         const struct transition *now = &transitions[i], *next = i + 1 < count ? now + 1 : NULL;
         const char *space = length ? " " : "";
@@ -68,7 +68,7 @@ const char *schedule_write(const struct transition *transitions, size_t count,
             continue;
         length += (size_t)snprintf(buffer + length, SCHEDULE_TEXT - length, "%s%c>", space,
                                    actor_name(now->actor));
-        length += (size_t)(upto == all[now->actor]
+        length += (size_t)(i == last[now->actor]
                                ? snprintf(buffer + length, SCHEDULE_TEXT - length, "end")
                                : snprintf(buffer + length, SCHEDULE_TEXT - length, "%u", upto));
     }

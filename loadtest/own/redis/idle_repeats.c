@@ -1,0 +1,57 @@
+/* Recognizes a request that repeats a command to Redis which changes nothing. */
+#include "loadtest/own/redis/idle_repeats.h"
+
+#include <string.h>
+
+enum { READS_MOST = 3 };
+
+static uint64_t others_changes(const struct idle_repeats *repeats, unsigned actor)
+{
+    return repeats->changes - repeats->own[actor];
+}
+
+static uint64_t add(uint64_t hash, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211U; /* FNV-1a */
+    return hash;
+}
+
+uint64_t idle_repeats_command(const char *text, const char *keys)
+{
+    uint64_t hash = add(14695981039346656037U, text, strcspn(text, " "));
+    for (const char *key = keys; *key; key += strlen(key) + 1)
+        hash = add(hash, key, strlen(key) + 1);
+    return hash ? hash : 1;
+}
+
+void idle_repeats_ended(struct idle_repeats *repeats, unsigned actor, uint64_t command, bool may_lock,
+                        bool changed)
+{
+    bool is_same = repeats->last[actor].command == command &&
+                   repeats->last[actor].others == others_changes(repeats, actor);
+    if (changed) {
+        repeats->changes++;
+        repeats->own[actor]++;
+        if (repeats->last[actor].command == command)
+            repeats->last[actor].command = 0;
+        return;
+    }
+    /* What reads does not hide an earlier try to take a lock. */
+    if (!may_lock && !is_same && repeats->last[actor].times >= READS_MOST)
+        return;
+    repeats->last[actor].times = may_lock ? READS_MOST : is_same ? repeats->last[actor].times + 1 : 1;
+    repeats->last[actor].command = command;
+    repeats->last[actor].others = others_changes(repeats, actor);
+}
+
+void idle_repeats_changed(struct idle_repeats *repeats)
+{
+    repeats->changes++;
+}
+
+bool idle_repeats_is(const struct idle_repeats *repeats, unsigned actor, uint64_t command)
+{
+    return repeats->last[actor].command == command && repeats->last[actor].times >= READS_MOST &&
+           repeats->last[actor].others == others_changes(repeats, actor);
+}
