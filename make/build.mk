@@ -20,7 +20,7 @@ ENGINE_LIBRARIES := $(foreach l,base db lock service,$(call library,$(l)))
 TEST_SOURCES := $(wildcard tests/unit/*/test_*.c)
 TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 # What plays the contenders for locks in the contract tests.
-LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe)
+LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe $(BUILD)/gatealone)
 # Makes calls of the C library fail in the service that the torture test starts.
 TORTURE_SHIM := $(BUILD)/torture-shim.so
 # What judges a learner's strategy.
@@ -137,6 +137,9 @@ $(BUILD)/lockrun: $(call objects,$(LOCKRUN)) $(ENGINE_LIBRARIES) $(BUILD)/obj/li
 $(BUILD)/lockprobe: $(BUILD)/obj/tests/contract/lockprobe.o $(ENGINE_LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
 
+$(BUILD)/gatealone: $(BUILD)/obj/tests/contract/gatealone.o $(LIBRARIES) $(BUILD)/obj/link-flags
+	$(call link,)
+
 $(BUILD)/loadtest: $(BUILD)/obj/loadtest/cli/main.o $(LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
 
@@ -166,7 +169,8 @@ $(BUILD)/judge: $(JUDGE_OBJECTS) $(LIBRARIES) $(BUILD)/obj/link-flags
 FUZZ_SOURCES  := $(wildcard tests/fuzz/*.c)
 FUZZ_NAMES    := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SOURCES))
 FUZZ_BUILD     = BUILD=$(BUILD)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
-FUZZ_EXPLORER := $(patsubst %,$(BUILD)/obj/loadtest/%.o,explore/core/schedule_notation explore/spec/figures explore/spec/scenario cli/options own/gate/message_text own/gate/redis_messages own/gate/redis_protocol)
+FUZZ_EXPLORER := $(patsubst %,$(BUILD)/obj/loadtest/%.o,explore/core/schedule_notation explore/spec/figures explore/spec/scenario cli/options own/gate/message_text own/gate/redis_messages own/gate/redis_protocol \
+                   own/gate/postgres_messages own/gate/postgres_protocol)
 
 $(FUZZ_NAMES:%=$(BUILD)/run/%): $(BUILD)/run/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_EXPLORER) $(ENGINE_LIBRARIES) \
                                 $(BUILD)/obj/link-flags

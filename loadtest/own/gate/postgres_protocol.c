@@ -9,6 +9,10 @@ enum {
     CANCEL_REQUEST = 80877102,
 };
 
+static const char WRONG[] =
+    "a message between the service and PostgreSQL has more than 8 MiB, or is not of protocol 3, so the gate closed "
+    "the connection";
+
 struct postgres_state {
     bool started; /* the startup message has passed */
     struct prepared_statements prepared;
@@ -43,6 +47,8 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
     if (length > 0 && length != MESSAGE_WRONG && message_is(bytes, "dcfpX"))
         return (struct wire_unit){.length = length, .way = UNIT_PASSES};
     length = unit_length(bytes, count);
+    if (length == MESSAGE_WRONG)
+        seen->problem = WRONG;
     if (length > 0 && length != MESSAGE_WRONG)
         seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
     return (struct wire_unit){.length = length, .way = UNIT_HELD};
@@ -52,6 +58,8 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
 {
     (void)context;
     size_t length = message_length(bytes, count);
+    if (length == MESSAGE_WRONG)
+        seen->problem = WRONG;
     if (length == 0 || length == MESSAGE_WRONG)
         return length;
     bool is_first = !*seen->answer; /* the tags of trivial statements are left out */
@@ -70,11 +78,15 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
     return length;
 }
 
+/* An ErrorResponse with severity, SQLSTATE and text, as the server itself sends it. */
+static const char TOO_MANY[] = "E\0\0\0\x3cSFATAL\0VFATAL\0C53300\0Mtoo many connections to the gate\0";
+
 const struct wire_protocol postgres_protocol = {
     .server = "PostgreSQL",
     .port = "5432",
     .socket = ".s.PGSQL.",
     .state_size = sizeof(struct postgres_state),
+    .too_many = {TOO_MANY, sizeof TOO_MANY},
     .greets = true,
     .next_unit = next_unit,
     .next_answer = next_answer,

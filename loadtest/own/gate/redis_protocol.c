@@ -228,9 +228,12 @@ static const char *refuse(void *context)
     return "-ERR this request has crashed: loadtest explore --faults crash\r\n";
 }
 
+static const char TOO_MANY[] = "-ERR max number of clients of the gate reached\r\n";
+
 const struct wire_protocol redis_protocol = {
     .server = "Redis",
     .port = "6379",
+    .too_many = {TOO_MANY, sizeof TOO_MANY - 1},
     .state_size = sizeof(struct redis_state),
     .next_unit = next_unit,
     .next_answer = next_answer,

@@ -22,13 +22,14 @@
 
 enum {
     READ_SIZE = 16384,
-    BUFFER_MAX = MESSAGE_MAX + READ_SIZE, /* of a message, and of what is held back */
-    SEND_S = 10,
+    BUFFER_MAX = MESSAGE_MAX + 2 * READ_SIZE, /* of a message, and of what is held back or not sent yet */
+    CONNECT_S = 10,
 };
 
+/* READY bytes may go to the other side; what follows has not been read yet, or is held. */
 struct buffer {
     char *bytes;
-    size_t length, size;
+    size_t length, size, ready;
 };
 
 struct link {
@@ -36,6 +37,7 @@ struct link {
     const struct wire_protocol *protocol;
     void *state; /* the protocol's */
     int client, server;
+    bool client_gone, server_gone;  /* it has closed its side */
     bool released, refused, closed; /* what the explorer wants */
     size_t unit;                    /* bytes of the held unit */
     struct buffer in, out;
@@ -65,90 +67,114 @@ struct gate {
 
 /* ---- bytes -------------------------------------------------------------------------------------------------------- */
 
-static bool receive(int from, struct buffer *buffer)
+/* It can take more. */
+static bool has_room(const struct buffer *buffer)
 {
-    if (buffer->size - buffer->length < READ_SIZE) {
-        size_t size = buffer->size ? buffer->size * 2 : (size_t)2 * READ_SIZE;
-        size = size < BUFFER_MAX ? size : BUFFER_MAX;
-        char *bytes = size - buffer->length >= READ_SIZE ? realloc(buffer->bytes, size) : NULL;
-        if (!bytes)
-            return false;
-        buffer->bytes = bytes;
-        buffer->size = size;
-    }
-    ssize_t count = recv(from, buffer->bytes + buffer->length, buffer->size - buffer->length, 0);
-    if (count > 0)
-        buffer->length += (size_t)count;
-    return count > 0 || (count < 0 && errno == EINTR);
+    return buffer->length + READ_SIZE <= BUFFER_MAX;
 }
 
-/* The socket blocks for SEND_S at most. */
-static bool send_all(int to, const char *bytes, size_t length)
+static bool grow(struct buffer *buffer, size_t more)
 {
-    for (size_t sent = 0; sent < length;) {
-        ssize_t count = send(to, bytes + sent, length - sent, MSG_NOSIGNAL);
+    size_t size = buffer->size ? buffer->size : (size_t)2 * READ_SIZE;
+    while (size - buffer->length < more)
+        size *= 2;
+    if (size == buffer->size)
+        return true;
+    char *bytes = realloc(buffer->bytes, size);
+    if (!bytes)
+        return false;
+    buffer->bytes = bytes;
+    buffer->size = size;
+    return true;
+}
+
+/* False: the other side has closed the connection. */
+static bool receive(int from, struct buffer *buffer)
+{
+    if (!grow(buffer, READ_SIZE))
+        return false;
+    ssize_t count = recv(from, buffer->bytes + buffer->length, READ_SIZE, MSG_DONTWAIT);
+    if (count > 0)
+        buffer->length += (size_t)count;
+    return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* Sends what may go, as much as the other side takes now. False: the connection is lost. */
+static bool send_now(int to, struct buffer *buffer)
+{
+    while (buffer->ready > 0) {
+        ssize_t count = send(to, buffer->bytes, buffer->ready, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
-            return false;
-        sent += (size_t)count;
+            return count < 0 && errno == EAGAIN;
+        buffer->length -= (size_t)count;
+        buffer->ready -= (size_t)count;
+        memmove(buffer->bytes, buffer->bytes + count, buffer->length);
     }
     return true;
 }
 
+/* The LENGTH bytes after those that may go are left out. */
 static void drop(struct buffer *buffer, size_t length)
 {
-    if (length > 0)
-        memmove(buffer->bytes, buffer->bytes + length, buffer->length - length);
+    char *begin = buffer->bytes + buffer->ready;
     buffer->length -= length;
+    memmove(begin, begin + length, buffer->length - buffer->ready);
 }
 
-/* Sends the first LENGTH bytes, and drops them. */
-static bool forward(int to, struct buffer *buffer, size_t length)
+/* LENGTH more bytes may go, after what already may. */
+static bool insert(struct buffer *buffer, const char *bytes, size_t length)
 {
-    bool sent = send_all(to, buffer->bytes, length);
-    drop(buffer, length);
-    return sent;
+    if (!grow(buffer, length))
+        return false;
+    char *begin = buffer->bytes + buffer->ready;
+    memmove(begin + length, begin, buffer->length - buffer->ready);
+    memcpy(begin, bytes, length);
+    buffer->length += length;
+    buffer->ready += length;
+    return true;
 }
 
 /* ---- from the service -------------------------------------------------------------------------------------------------- */
 
-static bool release(struct link *link)
+static void release(struct link *link)
 {
     link->seen.held = link->released = false;
     link->seen.running = true;
-    return forward(link->server, &link->in, link->unit);
+    link->in.ready += link->unit;
 }
 
+/* False: the connection must be closed. */
 static bool pass_from_client(struct gate *gate, struct link *link)
 {
     for (;;) {
         if (link->refused) {
-            const char *answer = link->protocol->refuse(link->state);
             link->refused = false;
             drop(&link->in, link->unit);
-            if (!send_all(link->client, answer, strlen(answer)))
+            const char *answer = link->protocol->refuse(link->state);
+            if (!insert(&link->out, answer, strlen(answer)))
                 return false;
         }
         if (link->seen.held || link->released) {
             if (!link->released && gate->hold)
                 return true;
-            if (!release(link))
-                return false;
+            release(link);
         }
-        if (link->in.length == 0)
+        size_t left = link->in.length - link->in.ready;
+        if (left == 0)
             return true;
-        const struct wire_unit unit = link->protocol->next_unit(link->state, &link->seen, link->in.bytes,
-                                                                link->in.length);
+        const struct wire_unit unit = link->protocol->next_unit(link->state, &link->seen,
+                                                                link->in.bytes + link->in.ready, left);
         gate->problem = link->seen.problem ? link->seen.problem : gate->problem;
         if (unit.length == 0 || unit.length == MESSAGE_WRONG)
             return unit.length == 0;
-        bool well = true;
         switch (unit.way) {
-        case UNIT_PASSES: well = forward(link->server, &link->in, unit.length); break;
+        case UNIT_PASSES: link->in.ready += unit.length; break;
         case UNIT_ANSWERED:
             drop(&link->in, unit.length);
-            well = send_all(link->client, unit.answer, strlen(unit.answer));
+            if (!insert(&link->out, unit.answer, strlen(unit.answer)))
+                return false;
             break;
         case UNIT_HELD:
             link->unit = unit.length;
@@ -156,8 +182,6 @@ static bool pass_from_client(struct gate *gate, struct link *link)
             gate_changed(gate);
             break;
         }
-        if (!well)
-            return false;
     }
 }
 
@@ -165,16 +189,18 @@ static bool pass_from_client(struct gate *gate, struct link *link)
 
 static bool pass_from_server(struct gate *gate, struct link *link)
 {
-    while (link->out.length > 0 && !link->seen.keep_answers) {
-        size_t length = link->protocol->next_answer(link->state, &link->seen, link->out.bytes,
-                                                    link->out.length);
+    struct buffer *out = &link->out;
+    while (out->length > out->ready && !link->seen.keep_answers) {
+        size_t length = link->protocol->next_answer(link->state, &link->seen, out->bytes + out->ready,
+                                                    out->length - out->ready);
         gate->problem = link->seen.problem ? link->seen.problem : gate->problem;
-        if (length == MESSAGE_WRONG || (length > 0 && !forward(link->client, &link->out, length)))
+        if (length == MESSAGE_WRONG)
             return false;
         if (length == 0)
             break;
+        out->ready += length;
     }
-    link->seen.has_answers = link->out.length > 0;
+    link->seen.has_answers = out->length > out->ready;
     gate_changed(gate);
     return true;
 }
@@ -184,7 +210,7 @@ static bool pass_from_server(struct gate *gate, struct link *link)
 /* Sockets of a folder have no TCP_NODELAY. */
 static bool set_limits(int connection)
 {
-    const struct timeval limit = {.tv_sec = SEND_S};
+    const struct timeval limit = {.tv_sec = CONNECT_S};
     int one = 1;
     (void)setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     return setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0;
@@ -216,7 +242,7 @@ static bool find_server(struct front *front, const char *host, const char *port)
     return true;
 }
 
-/* A connected socket; -1: none. It blocks for SEND_S at most, when it connects and when it sends. */
+/* A connected socket; -1: none. Only the connecting can block, for CONNECT_S at most. */
 static int connect_server(const struct front *front)
 {
     int connected = socket(front->server.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -259,6 +285,19 @@ static struct link *new_link(const struct front *front)
     return NULL;
 }
 
+/* Says in the words of the protocol that there are too many connections. */
+static void turn_away(const struct front *front, int client)
+{
+    char bytes[READ_SIZE];
+    (void)recv(client, bytes, sizeof bytes,
+               MSG_DONTWAIT); /* what has come, since closing would otherwise reset */
+    (void)send(client, front->protocol->too_many.bytes, front->protocol->too_many.length,
+               MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)shutdown(client, SHUT_WR);
+    (void)recv(client, bytes, sizeof bytes, MSG_DONTWAIT);
+    close(client);
+}
+
 static void accept_link(struct gate *gate, size_t which)
 {
     const struct front *front = &gate->fronts[which];
@@ -268,7 +307,13 @@ static void accept_link(struct gate *gate, size_t which)
         return;
     while (i < GATE_CONNECTIONS && gate->links[i])
         i++;
-    struct link *link = i < GATE_CONNECTIONS ? new_link(front) : NULL;
+    if (i == GATE_CONNECTIONS) {
+        gate->problem =
+            "the service opens more connections than the gate has room for; make its pool smaller than 64";
+        turn_away(front, client);
+        return;
+    }
+    struct link *link = new_link(front);
     int server = link && set_limits(client) ? connect_server(front) : -1;
     if (server < 0) {
         close(client);
@@ -290,21 +335,27 @@ static void accept_link(struct gate *gate, size_t which)
     gate->links[i] = link;
 }
 
-/* Answers come before units, so that a unit that has been released does not end with the answer of the one before it. */
-static void serve(struct gate *gate, const struct pollfd *polled, const size_t *link_of, size_t count)
+/* Each side takes what it can now; the rest waits in its buffer, so that a slow reader stops no other connection. Answers come before units, so
+ * that a unit that has been released does not end with the answer of the one before it. False: the connection must be closed. */
+static bool serve(struct gate *gate, struct link *link, const struct pollfd polled[static 2])
 {
-    for (size_t p = 1 + gate->front_count; p < count; p += 2) {
-        struct link *link = gate->links[link_of[p]];
-        bool well = !link->closed;
-        if (well && polled[p].revents)
-            well = receive(link->client, &link->in);
-        if (well && polled[p + 1].revents)
-            well = receive(link->server, &link->out);
-        if (!well || !pass_from_server(gate, link) || !pass_from_client(gate, link))
-            close_link(gate, link_of[p]);
-        else
-            link->seen.queued = link->in.length - (link->seen.held ? link->unit : 0);
-    }
+    const short came = POLLIN | POLLERR | POLLHUP;
+    if ((polled[0].revents & came) && has_room(&link->in))
+        link->client_gone |= !receive(link->client, &link->in);
+    if ((polled[1].revents & came) && has_room(&link->out))
+        link->server_gone |= !receive(link->server, &link->out);
+    if (link->closed || !pass_from_server(gate, link) || !pass_from_client(gate, link))
+        return false;
+    link->seen.queued = link->in.length - link->in.ready - (link->seen.held ? link->unit : 0);
+    return send_now(link->server, &link->in) && send_now(link->client, &link->out) &&
+           (!link->client_gone || link->in.ready > 0) &&
+           (!link->server_gone || link->out.ready > 0 || link->seen.keep_answers);
+}
+
+static struct pollfd poll_for(int fd, bool is_gone, const struct buffer *from, const struct buffer *to)
+{
+    const short events = (short)((!is_gone && has_room(from) ? POLLIN : 0) | (to->ready > 0 ? POLLOUT : 0));
+    return (struct pollfd){.fd = events ? fd : -1, .events = events};
 }
 
 static void *run(void *context)
@@ -321,9 +372,10 @@ static void *run(void *context)
         for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
             if (!gate->links[i])
                 continue;
-            link_of[count] = link_of[count + 1] = i;
-            polled[count++] = (struct pollfd){.fd = gate->links[i]->client, .events = POLLIN};
-            polled[count++] = (struct pollfd){.fd = gate->links[i]->server, .events = POLLIN};
+            link_of[count] = i;
+            const struct link *link = gate->links[i];
+            polled[count++] = poll_for(link->client, link->client_gone, &link->in, &link->out);
+            polled[count++] = poll_for(link->server, link->server_gone, &link->out, &link->in);
         }
         gate_unlock(gate);
         int ready = poll(polled, count, -1);
@@ -333,7 +385,9 @@ static void *run(void *context)
         uint64_t woken;
         if (polled[0].revents && read(gate->wake, &woken, sizeof woken) < 0)
             continue;
-        serve(gate, polled, link_of, count);
+        for (size_t p = 1 + gate->front_count; p < count; p += 2)
+            if (!serve(gate, gate->links[link_of[p]], &polled[p]))
+                close_link(gate, link_of[p]);
         for (size_t i = 0; i < gate->front_count; i++)
             if (polled[1 + i].revents)
                 accept_link(gate, i);

@@ -60,7 +60,11 @@ struct wire_protocol {
     const char *port;   /* the usual one */
     const char *socket; /* a socket's name in a folder, up to the port; NULL: the server has none */
     size_t state_size;  /* of what a connection remembers, which begins as zeros */
-    bool greets;        /* a new connection does not take statements at once */
+    struct {
+        const char *bytes;
+        size_t length;
+    } too_many;  /* the answer to a connection for which there is no room */
+    bool greets; /* a new connection does not take statements at once */
     struct wire_unit (*next_unit)(void *state, struct gate_connection *seen, const char *bytes, size_t count);
     /* The length of the server's next message, or 0 or MESSAGE_WRONG. Clears RUNNING when the unit is finished. */
     size_t (*next_answer)(void *state, struct gate_connection *seen, const char *bytes, size_t count);
