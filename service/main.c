@@ -171,7 +171,11 @@ static void announce_class(const struct service *service, unsigned port)
     sandboxes_code(service->sandboxes, code);
     json_t *addresses = addresses_for_others(&service->config, port);
     const char *first = json_string_value(json_array_get(addresses, 0));
-    if (first)
+    if (first && is_in_container())
+        printf(
+            "Classroom on port %u of this container. Learners open the page at an address of the machine that runs the container.\n",
+            port);
+    else if (first)
         printf("Classroom on port %u of this machine, for example at %s/\n", port, first);
     else
         printf(

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { URL_SIZE = 300, JOIN_SIZE = URL_SIZE + 20 + CLASS_CODE_SIZE };
 
@@ -39,24 +38,36 @@ static bool is_learner(struct exchange *x)
     return false;
 }
 
-/* The address for learners: the one that the teacher's page has, if others can reach it, else the first of a network interface.
- * False: the service listens on loopback only. */
-static bool find_address(const struct exchange *x, char *ret_url, size_t size)
+static const char *const sources[] = {
+    [ADDRESS_OF_PAGE] = "page",
+    [ADDRESS_OF_INTERFACE] = "interface",
+    [ADDRESS_OF_CONTAINER] = "container",
+    [ADDRESS_LOOPBACK] = "loopback",
+};
+
+/* Finds the address for learners, and *ret_source. RET_URL is "" if there is none. False with a reply made. Others than our page can give
+ * any origin and any header, but only the caller gets this answer. */
+static bool find_address(struct exchange *x, char ret_url[static URL_SIZE], enum address_source *ret_source)
 {
     const struct service *service = x->app;
-    const char *host = http_header(x, "Host");
-    if (host && !host_is_loopback(host)) {
-        /* A proxy with TLS says so. Others can say so too, but only the caller gets this answer. */
-        const char *scheme = http_header(x, "X-Forwarded-Proto");
-        bool is_tls = scheme && strcasecmp(scheme, "https") == 0;
-        int length = snprintf(ret_url, size, "%s://%s", is_tls ? "https" : "http", host);
-        return length > 0 && (size_t)length < size;
+    char origin[URL_SIZE];
+    int found = http_query(x, "origin", origin, sizeof origin);
+    const char *host = found != 1                            ? NULL
+                       : strncmp(origin, "http://", 7) == 0  ? origin + 7
+                       : strncmp(origin, "https://", 8) == 0 ? origin + 8
+                                                             : NULL;
+    if (found != 0 && (!host || !host_is_well_formed(host))) {
+        reply_problem(
+            x, PROBLEM_BAD_REQUEST, NULL,
+            "origin must be the address of the page up to its path, as in https://shop.example:8080");
+        return false;
     }
-    AUTO_JSON addresses = addresses_for_others(&service->config, atomic_load(&service->port));
-    const char *first = json_string_value(json_array_get(addresses, 0));
-    if (first)
-        snprintf(ret_url, size, "%s", first);
-    return first != NULL;
+    const struct page_address page = {.origin = host ? origin : NULL,
+                                      .host = http_header(x, "Host"),
+                                      .scheme = http_header(x, "X-Forwarded-Proto")};
+    *ret_source = address_for_learners(&service->config, atomic_load(&service->port), &page,
+                                       is_in_container(), ret_url, URL_SIZE);
+    return true;
 }
 
 static json_t *or_null(int number)
@@ -148,14 +159,18 @@ void class_board(struct exchange *x, struct worker *worker)
         return;
     struct board_view view;
     char url[URL_SIZE], code[CLASS_CODE_SIZE];
+    enum address_source source;
+    if (!find_address(x, url, &source))
+        return;
     board_look(service->board, &view);
     sandboxes_code(service->sandboxes, code);
     http_set_fixed_header(x, "Cache-Control", "no-store"); /* the code is for the teacher to show */
     http_reply_json(x, 200,
-                    json_pack("{s:I, s:s?, s:s, s:o, s:o, s:o, s:o}", "version", (json_int_t)view.version,
-                              "address", find_address(x, url, sizeof url) ? url : NULL, "code", code,
-                              "learners", learners_json(&view), "question", question_json(&view.question),
-                              "votes", votes_json(&view), "push", push_json(&view.push)));
+                    json_pack("{s:I, s:s?, s:s, s:s, s:o, s:o, s:o, s:o}", "version",
+                              (json_int_t)view.version, "address", url[0] ? url : NULL, "address_of",
+                              sources[source], "code", code, "learners", learners_json(&view), "question",
+                              question_json(&view.question), "votes", votes_json(&view), "push",
+                              push_json(&view.push)));
 }
 
 void class_address(struct exchange *x, struct worker *worker)
@@ -165,7 +180,17 @@ void class_address(struct exchange *x, struct worker *worker)
     char url[URL_SIZE], code[CLASS_CODE_SIZE], join[JOIN_SIZE];
     if (!is_class(x))
         return;
-    if (!find_address(x, url, sizeof url)) {
+    enum address_source source;
+    if (!find_address(x, url, &source))
+        return;
+    if (source == ADDRESS_OF_CONTAINER) {
+        reply_problem(
+            x, PROBLEM_NOT_FOUND, NULL,
+            "the service runs in a container, so it does not know the address of its machine; open the class board at an "
+            "address that learners can open");
+        return;
+    }
+    if (!url[0]) {
         reply_problem(x, PROBLEM_NOT_FOUND, NULL,
                       "no other computer can reach this service; start it with --listen 0.0.0.0:%u",
                       atomic_load(&service->port));

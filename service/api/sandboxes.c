@@ -223,10 +223,12 @@ void classroom_get(struct exchange *x, struct worker *worker)
                             : json_array();
     http_set_fixed_header(x, "Cache-Control", "no-store"); /* the code is for the teacher */
     http_reply_json(x, 200,
-                    json_pack("{s:b, s:b, s:s?, s:o, s:b, s:i, s:o, s:{s:o, s:o}}", "classroom", classroom,
-                              "teacher", x->is_teacher, "code", classroom && x->is_teacher ? code : NULL,
-                              "owns", owns ? json_integer(owns) : json_null(), "evicted", evicted, "learners",
-                              sandbox_count(service->sandboxes), "addresses", addresses, "limits", "run",
+                    json_pack("{s:b, s:b, s:s?, s:o, s:b, s:i, s:o, s:b, s:{s:o, s:o}}", "classroom",
+                              classroom, "teacher", x->is_teacher, "code",
+                              classroom && x->is_teacher ? code : NULL, "owns",
+                              owns ? json_integer(owns) : json_null(), "evicted", evicted, "learners",
+                              sandbox_count(service->sandboxes), "addresses", addresses, "container",
+                              classroom && x->is_teacher && is_in_container(), "limits", "run",
                               runs_limits(x), "strategy", strategy_limits(x)));
 }
 

@@ -91,3 +91,13 @@ bool host_names_are_valid(const char *text)
             return true;
     }
 }
+
+bool host_is_well_formed(const char *host)
+{
+    char name[NAME_MAX_SIZE];
+    struct in6_addr six;
+    bool v6;
+    if (!split(host, name, &v6))
+        return false;
+    return v6 ? inet_pton(AF_INET6, name, &six) == 1 : !strchr(name, ',') && host_names_are_valid(name);
+}

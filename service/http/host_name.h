@@ -9,6 +9,9 @@
  * own name, and the names in ALLOWED, separated by commas ("" for none). Any thread. */
 bool host_is_allowed(const char *host, const char *allowed);
 
+/* Has HOST the form of the value of a Host header: NAME, NAME:PORT, a numeric address, or [ADDRESS]:PORT? Any thread. */
+bool host_is_well_formed(const char *host);
+
 /* Does HOST, the value of a Host header, lead back to the machine of the caller? So do the loopback addresses, localhost and the names
  * below it (RFC 6761), and the address of all interfaces, which browsers accept. False if HOST has no valid form. Any thread. */
 bool host_is_loopback(const char *host);

@@ -71,6 +71,16 @@ def shop(stack, file_services):
 
 
 @pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """One Chromium for all tests of a file."""
+    from browser import Browser  # here, since most files need no browser
+
+    started = Browser(tmp_path_factory.mktemp("downloads"))
+    yield started
+    started.quit()
+
+
+@pytest.fixture(scope="module")
 def pair(stack, file_services):
     """Two service processes on one database."""
     database = stack.database()

@@ -1,8 +1,9 @@
 // The class board, which the teacher shows on a projector: learners, solved lessons, a question with its votes, and the address.
 import { adminToken, call, getToken } from "../shared/api.js";
-import { alertUser, byId, make, plural, setText } from "../shared/dom.js";
+import { alertUser, byId, inContainer, make, plural, setText } from "../shared/dom.js";
 
 const POLL_MS = 2000; // while the page is visible
+const ORIGIN = new URLSearchParams({ origin: location.origin }); // which a proxy may hide from the service
 
 let timer;
 let board = null; // what is shown
@@ -60,12 +61,14 @@ function showQuestion() {
 }
 
 function showAddress() {
-  const { address, code } = board;
+  const { address, address_of: source, code } = board;
   setText(byId("code"), code);
   setText(byId("address"), address ?? "");
   byId("reach").hidden = !address;
   byId("alone").hidden = address !== null;
-  if (!address) setText(byId("alone"), `No other computer can reach this service. Start it with --listen 0.0.0.0:${location.port || 80}.`);
+  if (!address) setText(byId("alone"), source === "container" ? inContainer("/class") : `No other computer can reach this service. Start it with --listen 0.0.0.0:${location.port || 80}.`);
+  byId("guess").hidden = source !== "interface";
+  setText(byId("guess"), `If learners cannot open it, open this page at another address of this computer instead of ${location.hostname}.`);
   const wanted = address && `${address} ${code}`;
   if (wanted && wanted !== drawn) drawAddress(wanted);
 }
@@ -74,7 +77,7 @@ function showAddress() {
 async function drawAddress(wanted) {
   drawn = wanted;
   try {
-    const response = await fetch("/class/address.svg", { headers: { Authorization: `Bearer ${adminToken()}` }, cache: "no-store" });
+    const response = await fetch(`/class/address.svg?${ORIGIN}`, { headers: { Authorization: `Bearer ${adminToken()}` }, cache: "no-store" });
     if (!response.ok) throw new Error(String(response.status));
     const svg = new DOMParser().parseFromString(await response.text(), "image/svg+xml").documentElement;
     svg.setAttribute("aria-hidden", "true"); // the element around it has the name
@@ -85,7 +88,7 @@ async function drawAddress(wanted) {
 }
 
 function show(told) {
-  if (board?.version === told.version && board.address === told.address && board.code === told.code) return;
+  if (board?.version === told.version && board.address === told.address && board.address_of === told.address_of && board.code === told.code) return;
   board = told;
   showAddress();
   showNames();
@@ -104,7 +107,7 @@ function showLocked(isLocked) {
 async function look() {
   clearTimeout(timer);
   try {
-    show(await call("GET", "/class/board", undefined, adminToken() ?? "")); // a look never opens a dialog
+    show(await call("GET", `/class/board?${ORIGIN}`, undefined, adminToken() ?? "")); // a look never opens a dialog
     showLocked(false);
     alertUser(null);
   } catch (problem) {

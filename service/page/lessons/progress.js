@@ -1,4 +1,4 @@
-// What the learner has done in the lessons: kept in this browser, and told to whoever listens.
+// What the learner has done in the lessons: kept in this browser, and reported to each listener.
 const KEY = "oversell.lessons"; // {"01-lost-update": {predicted: true, solved: true, found: [0]}, …}
 const EVENT = "lesson-progress"; // on the document; its detail: {lesson, predicted, solved, found}
 

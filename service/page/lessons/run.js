@@ -1,4 +1,4 @@
-// The runs of a lesson: each command that the page can run instead of a terminal gets a button beside it.
+// The runs of a lesson: each command that the page can run instead of a terminal gets a button next to it.
 import { call, sandbox } from "../shared/api.js";
 import { make, plural, setText, short, whole } from "../shared/dom.js";
 import { liveSource } from "../steps/live_source.js";
@@ -7,7 +7,7 @@ import { goalWords, missed } from "./goal.js";
 import { markFound, progressOf } from "./progress.js";
 
 const LOOK_MS = 400;
-const AGAIN_MS = 1500; // while somebody else's load runs
+const AGAIN_MS = 1500; // while another load runs
 const MEASURED_MS = 500; // as in the lessons' commands
 const STOCK = 100;
 const SCENARIO = "s=1 q=1,1"; // what `loadtest explore --strategies` searches
@@ -224,6 +224,7 @@ export function setUpRun(figure, index, lesson) {
     else if (run.kind === "compare") opened = await load(run, parts, failed);
     else opened = await openSteps(parts.results, `run-${index}-`, run.schedule, judge, failed);
     go.disabled = false;
+    if (document.activeElement === document.body) go.focus({ preventScroll: true }); // Stop had it, or nothing
     const isSteps = run.kind === "replay" || run.kind === "goal";
     go.hidden = isSteps && opened;
     if (!isSteps && opened) seen();

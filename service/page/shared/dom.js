@@ -47,6 +47,10 @@ export function tell(text, kind = "") {
   while (log.children.length > LOG_LINES) log.lastChild.remove();
 }
 
+// Why the service has no address for learners, and what the teacher can do. PATH: of this page.
+export const inContainer = (path) =>
+  `The service runs in a container, so it does not know the address of this computer. Open this page at an address that learners can open, such as http://192.168.1.20:${location.port || 80}${path}.`;
+
 let alertTimer;
 
 // Something failed: said on top of the page until something works, or some time has passed. STAYS: until then only.

@@ -1,4 +1,4 @@
-// A second strategy beside a step-through: it shows where the same schedule leads with it.
+// A second strategy next to a step-through: shows the state after the same schedule with that strategy.
 import { make, setText } from "../shared/dom.js";
 import { GUARANTEES } from "../workshop/strategies.js";
 import { follower } from "./beside.js";

@@ -1,4 +1,4 @@
-// Keeps two step-throughs level that are beside each other: what corresponds in them begins at the same height.
+// Keeps two step-throughs next to each other level: the parts that correspond begin at the same height.
 import { counterpart } from "./beside.js";
 
 const tops = (pair) => pair.map((element) => element.getBoundingClientRect().top);
@@ -18,7 +18,7 @@ function stepPairs(one, other) {
   return pairs;
 }
 
-// All that corresponds in the halves, from top to bottom.
+// The parts of the halves that correspond, from top to bottom.
 function pairsOf(halves) {
   const both = (selector) => halves.map((half) => half.querySelector(selector));
   const columns = [...halves[0].querySelectorAll(".lane")].map(({ id }) => both(`[id$="${id}"]`));

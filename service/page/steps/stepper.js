@@ -102,7 +102,7 @@ export function mountStepper(element, options) {
     onProblem(problemWords(problem, schedule), problem, schedule);
   }
 
-  // One question at a time; what comes meanwhile is not meant. Returns the answer, or null.
+  // One question at a time; further ones are ignored until it is answered. Returns the answer, or null.
   async function ask(question) {
     if (busy) return null;
     busy = true;
@@ -122,7 +122,7 @@ export function mountStepper(element, options) {
     }
   }
 
-  // Shows where SCHEDULE leads. Returns the state, or null if onProblem was told why not.
+  // Shows the state after SCHEDULE. Returns it, or null after a call of onProblem.
   async function load(schedule) {
     const next = await ask({ schedule, every_step: ui.every.checked });
     if (next) show(next);

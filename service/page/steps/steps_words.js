@@ -39,7 +39,7 @@ const ANSWERS = {
   del: (value) => (value === 0 ? "nothing there" : ""),
 };
 
-// What a step has come to, beside its words: "→ 1".
+// The result of a step, next to its words: "→ 1".
 export function valueWords({ step, value }) {
   if (ANSWERS[step]) return ANSWERS[step](value);
   if (value === null) return "";

@@ -168,7 +168,7 @@ function look() {
   keepLooking();
 }
 
-// Looks now, and again after a while; one look at a time, and none while nobody looks at the page.
+// Looks now, and again after a pause. There is one look at a time, and none while the page is hidden.
 async function keepLooking() {
   clearTimeout(timer);
   if (looking) {

@@ -2,7 +2,7 @@
 import { adminToken, call, dropAdminToken, isTeacherToken, sandbox, setAdminToken, setSandbox, takeEnded } from "../shared/api.js";
 import { followClass } from "../class/news.js";
 import { setUpClassPanel } from "./class_panel.js";
-import { alertUser, byId, plural, setText, tell } from "../shared/dom.js";
+import { alertUser, byId, inContainer, plural, setText, tell } from "../shared/dom.js";
 
 const SHARED = 1;
 
@@ -84,14 +84,19 @@ function showClass(state) {
   byId("class-open").hidden = !state.classroom || !state.teacher;
   if (!state.code) return;
   setText(byId("class-code"), state.code);
-  showAddress(state.addresses);
+  showAddress(state);
   setText(byId("class-count"), plural(state.learners, "learner so far", "learners so far"));
 }
 
-const isLoopback = (host) => host === "localhost" || host.endsWith(".localhost") || host.startsWith("127.") || host === "[::1]";
+const isLoopback = (host) => host === "localhost" || host.endsWith(".localhost") || /^(127\.|0\.0\.0\.0$|\[::1?\]$)/.test(host);
 
 // The address for learners: the address of this page, unless it is a loopback address.
-function showAddress(addresses) {
+function showAddress({ addresses, container }) {
+  if (container && addresses.length > 0 && isLoopback(location.hostname)) {
+    setText(byId("class-address"), "Not known.");
+    setText(byId("class-address-note"), inContainer(location.pathname));
+    return;
+  }
   const mine = isLoopback(location.hostname) ? null : location.origin;
   const [first = null, ...more] = mine ? [mine, ...addresses.filter((address) => address !== mine)] : addresses;
   setText(byId("class-address"), first ?? "No other computer can reach this service.");

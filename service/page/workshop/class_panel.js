@@ -149,7 +149,7 @@ async function evict(product) {
   await change(async () => {
     await ask("DELETE", `/sandboxes/${product}`);
     tell(`Sandbox ${learner.number} (product ${product}) was evicted; its place is free.`);
-  }, `Sandbox ${learner.number} was not evicted, because nobody has product ${product} any more.`);
+  }, `Sandbox ${learner.number} was not evicted, because no learner has product ${product} any more.`);
   // The line was removed together with the button that had the focus.
   const lines = byId("learners").querySelectorAll("button");
   if (document.activeElement === document.body) (lines[Math.min(index, lines.length - 1)] ?? byId("class-details").querySelector("summary")).focus();

@@ -5,7 +5,7 @@ import { addRun } from "./results.js";
 import { allStrategies, currentStrategy, GUARANTEES } from "./strategies.js";
 
 const LOOK_MS = 400;
-const AGAIN_MS = 1500; // while somebody else's run goes on
+const AGAIN_MS = 1500; // while another run is in progress
 const RUN_KEY = "oversell.run"; // so that a reloaded page finds its run again
 const PHASES = { throughput: "measuring speed", "sell-out": "selling out" };
 

@@ -7,8 +7,8 @@ function stepsOf(order) {
   return order.tries > 1 && last > 0 ? steps.slice(last) : steps;
 }
 
-// When the steps of ORDER were done, as far as OTHER can tell. A client hears of its COMMIT or release a little later than the server
-// has done it, so an order that waited for it may hear about its step first. Then its step, and what follows, comes after that.
+// When the steps of ORDER were done, as far as OTHER can tell. A client learns of its COMMIT or release a little later than the server
+// has done it, so an order that waited for it may learn of its own step first. Then this step and the next ones are placed after that.
 function timesOf(order, other) {
   const second = order.locked && other.locked && other.commitEnd !== null && other.locked.to < order.locked.to;
   const release = other.steps.find(({ step }) => step === "unlock");

@@ -139,7 +139,7 @@ async function sell() {
 
 function showSold() {
   const { books, words } = last;
-  const others = books.orders > SALE.buyers ? " Somebody else bought at the same time." : "";
+  const others = books.orders > SALE.buyers ? " Other buyers ordered at the same time." : "";
   const again = (primary) => button("story-sell", primary ? `Again: ${SALE.buyers} buyers, ${SALE.stock} tickets` : "Again", sell, primary);
   const title = `Sold ${books.sold} of ${books.initial}`;
   if (books.oversold === 0) {

@@ -123,7 +123,7 @@ function show(row) {
 // Why a strategy cannot be used, and what to do.
 export const whyAway = (row) => `${row.name} cannot be used: ${row.reason ?? "its server does not answer"}. Start that server, or choose another strategy.`;
 
-// Servers come and go: which strategies can be used is asked when somebody is about to choose one.
+// Servers start and stop, so the page asks which strategies can be used whenever the user is about to choose one.
 export async function refreshStrategies() {
   for (const row of (await call("GET", "/strategies")).strategies) table.set(row.name, row);
   if (current && table.get(current.name).available !== current.available) {

@@ -284,6 +284,24 @@ def test_the_address_of_the_page_is_shown_to_learners(classroom):
     assert reply.status == 200 and reply.header("Content-Type") == "image/svg+xml" and "<path" in reply.text
 
 
+def test_the_page_knows_its_address_better_than_a_proxy_tells(classroom):
+    """A proxy may send another Host header, and none that tells of TLS."""
+    target = "/class/board?origin=https%3A%2F%2Fshop.example%3A8443"
+    told = classroom.get(target).json
+    assert (told["address"], told["address_of"]) == ("https://shop.example:8443", "page")
+    reply = classroom.get("/class/address.svg?origin=https://shop.example")
+    assert reply.status == 200 and "<path" in reply.text
+    told = classroom.call("GET", "/class/board?origin=http://localhost:8080", None, {"Host": "192.0.2.7"}).json
+    assert (told["address"], told["address_of"]) == (None, "loopback"), "the page is on this machine, whatever the Host header says"
+    for scheme, first in (("https", "https"), ("https, http", "https"), ("HTTPS,http", "https"), ("http, https", "http"), ("httpsx", "http"), ("", "http")):
+        address = classroom.call("GET", "/class/board", None, {"Host": "192.0.2.7", "X-Forwarded-Proto": scheme}).json["address"]
+        assert address == f"{first}://192.0.2.7", scheme
+    for origin in ("", "shop.example", "ftp://shop.example", "https://", "https://a/b", "https://a%20b", "https://a%22", "https://a:b", "http://a,b", f"https://{'a' * 300}"):
+        for name in ("board", "address.svg"):
+            reply = classroom.get(f"/class/{name}?origin={origin}")
+            assert reply.problem == "bad-request" and "https://shop.example:8080" in reply.json["detail"], origin
+
+
 CHANGES = (("POST", "question"), ("POST", "question/close"), ("POST", "push"), ("PUT", "vote"), ("PUT", "solved"))
 
 

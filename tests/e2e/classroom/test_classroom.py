@@ -147,6 +147,7 @@ def test_there_is_a_bound_to_sandboxes(services, database):
         "evicted": False,
         "learners": 0,
         "addresses": [],
+        "container": False,
     }
     products = set()
     for _ in range(100):

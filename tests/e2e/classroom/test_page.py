@@ -962,7 +962,7 @@ def test_what_the_class_panel_says_when_something_fails(browser, classroom):
     browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
     assert classroom.call("DELETE", f"/sandboxes/{learner['product_id']}").status == 200, "somebody else is faster"
     browser.click("evict-ok")
-    browser.wait_text("class-error", "Sandbox 1 was not evicted, because nobody has product")
+    browser.wait_text("class-error", "Sandbox 1 was not evicted, because no learner has product")
     browser.wait(lambda: learners(browser) == [], "the line is gone")
     browser.driver.execute_script("sessionStorage.setItem('oversell.token', 'wrong')")
     browser.wait_text("class-error", "The service does not accept this page's token any more. Reload the page")
@@ -1062,9 +1062,11 @@ def test_a_learner_who_is_evicted_at_the_steps_is_told(another, classroom):
 def test_the_class_is_told_an_address_that_others_reach(browser, services, database):
     service = services.start(database, "--classroom", listen="0.0.0.0:0")
     code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
-    addresses = service.get("/classroom").json["addresses"]
+    told = service.get("/classroom").json
+    addresses = told["addresses"]
     assert all(re.fullmatch(rf"http://[0-9.]+:{service.port}", address) and "//127." not in address for address in addresses)
-    assert service.call("GET", "/classroom", None, {"Authorization": None}).json["addresses"] == []
+    anybody = service.call("GET", "/classroom", None, {"Authorization": None}).json
+    assert anybody["addresses"] == [] and anybody["container"] is False, "for the teacher only"
     browser.start(f"http://localhost:{service.port}/")
     browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
     browser.find("join-code").send_keys(service.token, Keys.ENTER)
@@ -1072,12 +1074,27 @@ def test_the_class_is_told_an_address_that_others_reach(browser, services, datab
     browser.click("class-open")
     browser.wait_text("class-code", code)
     assert "localhost" not in browser.text("class-address") and "127.0.0.1" not in browser.text("class-address")
-    if addresses:
+    if addresses and told["container"]:
+        assert browser.text("class-address") == "Not known."
+        assert f"such as http://192.168.1.20:{service.port}/." in browser.text("class-address-note")
+    elif addresses:
         assert browser.text("class-address") == addresses[0]
         assert f"port {service.port}" in browser.text("class-address-note")
     else:
         assert "No other computer" in browser.text("class-address")
     assert browser.complaints() == []
+    told = service.call("GET", "/class/board", None, {"Host": f"localhost:{service.port}"}).json
+    found = (None, "container") if addresses and told["address_of"] == "container" else (addresses[0], "interface") if addresses else (None, "loopback")
+    assert (told["address"], told["address_of"]) == found
+    service.stop()
+    inside = services.start(database, "--classroom", listen="0.0.0.0:0", env={"container": "oci"})
+    inside.token = re.search(r"teacher's token +(\S+)", inside.log)[1]
+    if addresses:
+        assert inside.get("/classroom").json["container"] is True and "of this container" in inside.log and "http://" not in inside.log
+        board = inside.call("GET", "/class/board", None, {"Host": f"localhost:{inside.port}"}).json
+        assert (board["address"], board["address_of"]) == (None, "container")
+        drawn = inside.call("GET", "/class/address.svg", None, {"Host": f"localhost:{inside.port}"})
+        assert drawn.problem == "not-found" and "open the class board at an address that learners can open" in drawn.json["detail"]
     alone = services.start(database, "--classroom", listen="127.0.0.1:0")
     alone.token = re.search(r"teacher's token +(\S+)", alone.log)[1]
     assert alone.get("/classroom").json["addresses"] == [] and "reachable only from this machine" in alone.log

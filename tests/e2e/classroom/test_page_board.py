@@ -103,7 +103,7 @@ def test_a_question_by_clicks(browsers, classroom):
     teacher.keep("board-question")
     teacher.click("close-question")
     teacher.click('#rights button[value="1"]')
-    teacher.wait_text("voted", "closed")
+    teacher.wait_text("voted", "The question is closed.")
     assert "✓ 1" in teacher.find("votes").text and votes(teacher) == [1, 1, 0]
     teacher.keep("board-closed")
     in_news(ada, "Your answer is right")
@@ -399,6 +399,39 @@ def test_the_qr_code(elsewhere, services, database, tmp_path):
     # The first call has no token; and the browser says that one header has an effect only with TLS or on this machine.
     complaints = [line for line in elsewhere.complaints() if "401" not in line and "Cross-Origin-Opener-Policy" not in line]
     assert complaints == []
+
+
+ANSWER_AS = """
+const [changes, send] = [arguments[0], window.fetch];
+window.fetch = async (path, options) => {
+  const response = await send(path, options);
+  return path.startsWith("/class/board") || path === "/classroom" ? Response.json({ ...(await response.json()), ...changes }) : response;
+};
+"""
+
+
+def test_an_address_that_learners_cannot_open_is_not_shown(browsers, classroom):
+    """As in a container, and as on a computer with a network, where the teacher opened the page as localhost."""
+    teacher = browsers[0]
+    open_board(teacher, classroom)
+    teacher.driver.execute_script(ANSWER_AS, {"address": None, "address_of": "container"})
+    teacher.wait_text("alone", f"The service runs in a container, so it does not know the address of this computer. Open this page at an address that learners can open, such as http://192.168.1.20:{classroom.port}/class.")
+    teacher.keep("board-container")
+    assert not teacher.find("qr").is_displayed() and not teacher.find("reach").is_displayed() and teacher.overflows() <= 0
+    teacher.driver.execute_script(ANSWER_AS, {"address": "http://192.0.2.7:8080", "address_of": "interface"})
+    teacher.wait_text("guess", "If learners cannot open it, open this page at another address of this computer instead of 127.0.0.1.")
+    teacher.wait(lambda: teacher.find("guess").is_displayed(), "the guess is said to be one")
+    assert teacher.find("reach").is_displayed() and not teacher.find("alone").is_displayed()
+    assert teacher.low_contrast() == []
+    teacher.keep("board-guess")
+    teacher.complaints()  # the QR code of an address that this service does not have is refused
+    teacher.driver.get(classroom.address)
+    teacher.wait_text("log", "Ready")
+    teacher.driver.execute_script(ANSWER_AS, {"container": True, "addresses": ["http://172.17.0.2:8080"]})
+    teacher.click("class-open")
+    teacher.wait_text("class-address-note", f"such as http://192.168.1.20:{classroom.port}/.")
+    assert "172.17" not in teacher.find("class-dialog").text
+    teacher.keep("class-container")
 
 
 def test_what_was_sent_is_withdrawn(browsers, classroom):

@@ -5,7 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from browser import Browser, Keys
+from browser import Keys
 
 TOKEN = "a-token-of-some-length"
 PROJECTORS = [(1024, 768), (1280, 720)]
@@ -17,13 +17,6 @@ OUTSIDE = """
 const cut = (e) => { const r = e.getBoundingClientRect(); return r.left < -0.5 || r.top < -0.5 || r.right > innerWidth + 0.5 || r.bottom > innerHeight + 0.5; };
 return [...document.querySelectorAll(arguments[0])].filter((e) => e.checkVisibility() && cut(e)).map((e) => e.id || e.textContent.slice(0, 40));
 """
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("downloads"))
-    yield started
-    started.quit()
 
 
 def address(service):

@@ -4,19 +4,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from browser import Browser, Keys
+from browser import Keys
 from test_page import open_steps, schedule_of
 from test_page_board import browsers, classroom, in_news, join, open_board
 from test_page_lessons import tab_to, verdict, visit
 
 __all__ = ["browsers", "classroom", "visit"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("downloads"))
-    yield started
-    started.quit()
 
 
 @pytest.fixture
@@ -143,6 +136,31 @@ def test_a_goal_is_found_and_the_next_lesson_opened(visit):
     assert verdict(page, "check")
     use(page, "a[rel=next]")
     page.wait(lambda: "/lessons/04-" in page.driver.current_url, "the next lesson")
+
+
+def test_a_load_that_waits_is_stopped(visit, shop):
+    """Another load has the place of the only one, so this one cannot end before it is stopped."""
+    body = {"strategies": ["mutex", "atomic-decrement"], "product_id": 1, "instances": 1, "connections": 1, "stock": 10, "duration_ms": 30000}
+    other = shop.post("/runs", body)
+    assert other.status == 202, str(other)
+    figure = ".run[data-run*=compare]"
+    try:
+        page = visit("06-row-locks-and-versions")
+        use(page, f"{figure} .go-run")
+        said = lambda: page.all(f"{figure} [role=status]")[0].text  # noqa: E731
+        page.wait(lambda: "Another load is in progress" in said(), "the load waits")
+        use(page, f"{figure} button:not(.go-run)", Keys.SPACE)
+        page.wait(lambda: said() == "The load was stopped.", "the load is stopped")
+        assert "go-run" in page.driver.switch_to.active_element.get_attribute("class"), "the focus is not lost"
+        page.press(Keys.ENTER)
+        page.wait(lambda: "Another load is in progress" in said(), "it can be started again")
+        use(page, f"{figure} button:not(.go-run)")
+        page.wait(lambda: said() == "The load was stopped.", "the load is stopped again")
+        assert shop.get(f"/runs/{other.json['id']}").json["state"] == "running", "the other load goes on"
+        assert page.all(f"{figure} tbody tr") == []
+        assert all("409" in line for line in page.complaints())
+    finally:
+        shop.call("DELETE", f"/runs/{other.json['id']}")
 
 
 # ── the class board ─────────────────────────────────────────────────────────────────────────────────────────

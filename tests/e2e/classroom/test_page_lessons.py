@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from browser import Browser, Keys
+from browser import Keys
 from lab import ROOT
 
 WORKSHOP = ROOT / "docs" / "workshop"
@@ -33,13 +33,6 @@ class Anchors(HTMLParser):
             self.runs.append(json.loads(found["data-run"]))
         if "id" in found:
             self.ids.append(found["id"])
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("downloads"))
-    yield started
-    started.quit()
 
 
 @pytest.fixture

@@ -64,13 +64,6 @@ return found;
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("downloads"))
-    yield started
-    started.quit()
-
-
-@pytest.fixture(scope="module")
 def looks():
     """What is wrong with the looks of the page that BROWSER shows, at each width and in both colours; each has a screenshot."""
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from basics import BUILD
-from browser import Browser, Keys
+from browser import Keys
 from lab import ROOT
 
 sys.path.insert(0, str(ROOT / "tools" / "site"))
@@ -31,13 +31,6 @@ def site(stack, tmp_path_factory):
         assert done.returncode == 0, done.stdout + done.stderr
     print(f"made in {time.monotonic() - began:.0f} s")
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("downloads"))
-    yield started
-    started.quit()
 
 
 @pytest.fixture

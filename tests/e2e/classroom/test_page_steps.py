@@ -4,14 +4,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from browser import Browser, Keys
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("downloads"))
-    yield started
-    started.quit()
+from browser import Keys
 
 
 @pytest.fixture

@@ -6,18 +6,11 @@ from urllib.parse import unquote
 
 import pytest
 
-from browser import ActionChains, Browser, Keys
+from browser import ActionChains, Keys
 from lab import wait_until
 from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
 BARS = "#lanes .order"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    started = Browser(tmp_path_factory.mktemp("downloads"))
-    yield started
-    started.quit()
 
 
 @pytest.fixture
