@@ -8,7 +8,7 @@ function stepsOf(order) {
 }
 
 // When the steps of ORDER were done, as far as OTHER can tell. A client learns of its COMMIT or release a little later than the server
-// has done it, so an order that waited for it may learn of its own step first. Then this step and the next ones are placed after that.
+// has done it, so an order that waited for it may learn of the next step first. Then this step and the next ones are placed after that.
 function timesOf(order, other) {
   const second = order.locked && other.locked && other.commitEnd !== null && other.locked.to < order.locked.to;
   const release = other.steps.find(({ step }) => step === "unlock");
