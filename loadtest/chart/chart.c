@@ -23,11 +23,11 @@ json_t *chart_add(struct charts *charts, const struct chart_look *look)
     if (!charts->list && !charts->failed)
         charts->list = json_array();
     json_t *chart = json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:i, s:s?, s:s, s:[], s:[], s:[], s:[]}", "kind",
+        "{s:i, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:i, s:s?, s:s, s:[], s:[], s:[], s:[], s:[]}", "kind",
         (int)look->kind, "title", look->title, "about", look->about ? look->about : "", "x", look->x, "y",
         look->y ? look->y : "", "log_x", look->log_x, "log_y", look->log_y, "bad", look->bad, "decimals",
         look->decimals, "group", look->group, "rows_are",
-        look->name_of_rows ? look->name_of_rows : "strategy", "marks", "rows", "series", "tics");
+        look->name_of_rows ? look->name_of_rows : "strategy", "marks", "rows", "series", "tics", "steps");
     if (charts->failed || json_array_append_new(charts->list, chart) != 0) {
         charts->failed = true;
         return NULL;
@@ -38,7 +38,7 @@ json_t *chart_add(struct charts *charts, const struct chart_look *look)
 void chart_name_marks(struct charts *charts, json_t *chart, const char *const *names)
 {
     for (size_t i = 0; chart && names[i]; i++)
-        append(charts, chart, "marks", json_string(names[i]), CHART_MARKS_MAX);
+        append(charts, chart, "marks", json_string(names[i]), CHART_COLUMNS_MAX);
 }
 
 static json_t *number(double value)
@@ -51,7 +51,7 @@ void chart_add_row(struct charts *charts, json_t *chart, const char *name, const
     json_t *row = append(charts, chart, "rows", json_pack("{s:s, s:[]}", "name", name, "values"),
                          CHART_ROWS_MAX);
     for (size_t i = 0; row && i < count; i++)
-        append(charts, row, "values", number(values[i]), CHART_MARKS_MAX);
+        append(charts, row, "values", number(values[i]), CHART_COLUMNS_MAX);
 }
 
 json_t *chart_add_series(struct charts *charts, json_t *chart, const char *name, int colour)
@@ -69,6 +69,25 @@ void chart_add_point(struct charts *charts, json_t *series, double x, double y)
 void chart_add_tic(struct charts *charts, json_t *chart, double x, const char *label)
 {
     append(charts, chart, "tics", json_pack("[f, s]", x, label), CHART_ROWS_MAX);
+}
+
+json_t *chart_add_cells(struct charts *charts, json_t *chart, const char *name)
+{
+    return append(charts, chart, "rows", json_pack("{s:s, s:[]}", "name", name, "cells"), CHART_ROWS_MAX);
+}
+
+void chart_add_cell(struct charts *charts, json_t *cells, const char *text, int level)
+{
+    append(charts, cells, "cells", json_pack("{s:s, s:i}", "text", text, "level", level), CHART_COLUMNS_MAX);
+}
+
+void chart_add_step(struct charts *charts, json_t *chart, size_t lane, const char *text, const char *middle,
+                    bool bad)
+{
+    append(charts, chart, "steps",
+           json_pack("{s:I, s:s, s:s, s:b}", "lane", (json_int_t)lane, "text", text, "middle", middle, "bad",
+                     bad),
+           CHART_ROWS_MAX);
 }
 
 json_t *charts_take(struct charts *charts)

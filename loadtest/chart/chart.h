@@ -8,13 +8,23 @@
 #include <stddef.h>
 
 /* Bounds of one chart; what is more is left out of the picture and of its table. */
-enum { CHART_MARKS_MAX = 4, CHART_SERIES_MAX = 6, CHART_ROWS_MAX = 64, CHART_POINTS_MAX = 2000 };
+enum {
+    CHART_MARKS_MAX = 4,
+    CHART_COLUMNS_MAX = 64,
+    CHART_SERIES_MAX = 6,
+    CHART_ROWS_MAX = 64,
+    CHART_POINTS_MAX = 2000
+};
 
 enum chart_kind {
     CHART_BARS,   /* rows of one value: a bar each, its value at its end */
     CHART_RANGES, /* rows of up to CHART_MARKS_MAX values, each with its own mark, on a logarithmic scale */
     CHART_LINES,  /* series of points, joined */
     CHART_STEPS,  /* the same for counts: a value stays until the next point */
+    /* Pictures that are tables, and need no drawing: */
+    CHART_MATRIX, /* cells of a row and a column, each with a text and a level */
+    CHART_LANES,  /* steps, each in its lane, with the stock after it between the first two lanes */
+    CHART_SPANS,  /* rows of a time, the part of it that is its end, and more values; the times as bars */
 };
 
 struct chart_look {
@@ -37,7 +47,7 @@ struct charts {
 
 /* Adds a chart; borrowed, NULL after a failure. The functions below accept that NULL. */
 json_t *chart_add(struct charts *charts, const struct chart_look *look);
-/* Names the marks of a CHART_RANGES, ended by NULL. */
+/* Names the marks of a CHART_RANGES, the columns of a CHART_MATRIX or CHART_SPANS, or the lanes; ended by NULL. */
 void chart_name_marks(struct charts *charts, json_t *chart, const char *const *names);
 /* Adds a row of COUNT values; NaN for one that is missing. */
 void chart_add_row(struct charts *charts, json_t *chart, const char *name, const double *values,
@@ -49,6 +59,15 @@ json_t *chart_add_series(struct charts *charts, json_t *chart, const char *name,
 void chart_add_point(struct charts *charts, json_t *series, double x, double y);
 /* Labels the x axis at these places only. */
 void chart_add_tic(struct charts *charts, json_t *chart, double x, const char *label);
+/* Adds a row of cells to a CHART_MATRIX; borrowed. */
+json_t *chart_add_cells(struct charts *charts, json_t *chart, const char *name);
+/* How bad a cell is, from 0 to CHART_WORST. */
+enum { CHART_WORST = 4 };
+/* Adds a cell to such a row. */
+void chart_add_cell(struct charts *charts, json_t *cells, const char *text, int level);
+/* Adds a step to a CHART_LANES, in the lane of this number. MIDDLE is what stands between the lanes; BAD: it is a fault or damage. */
+void chart_add_step(struct charts *charts, json_t *chart, size_t lane, const char *text, const char *middle,
+                    bool bad);
 /* The array of charts, the caller's; NULL after a failure. */
 json_t *charts_take(struct charts *charts);
 

@@ -261,6 +261,7 @@ static void print_ranges(FILE *script, const json_t *chart)
 {
     size_t rows = json_array_size(json_object_get(chart, "rows")),
            marks = json_array_size(json_object_get(chart, "marks"));
+    marks = marks < CHART_MARKS_MAX ? marks : CHART_MARKS_MAX;
     double height = (double)rows * ROW_HEIGHT + ROWS_FRAME;
     print_terminal(script, height);
     size_t longest = print_rows(script, chart, marks);
@@ -335,9 +336,11 @@ static void print_series(FILE *script, const json_t *chart)
     fputc('\n', script);
 }
 
+/* Is there anything to draw? */
 static bool has_values(const json_t *chart)
 {
-    return span_of_rows(chart, false).any || span_of_points(chart, 1, is_set(chart, "log_y")).any;
+    return json_integer_value(json_object_get(chart, "kind")) < CHART_MATRIX &&
+           (span_of_rows(chart, false).any || span_of_points(chart, 1, is_set(chart, "log_y")).any);
 }
 
 void chart_print_script(const json_t *chart, FILE *script)
@@ -349,6 +352,9 @@ void chart_print_script(const json_t *chart, FILE *script)
     case CHART_RANGES: print_ranges(script, chart); break;
     case CHART_LINES:
     case CHART_STEPS: print_series(script, chart); break;
+    case CHART_MATRIX:
+    case CHART_LANES:
+    case CHART_SPANS: break;
     }
 }
 

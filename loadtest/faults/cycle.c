@@ -106,6 +106,13 @@ static bool judge(struct fault_run *run)
         if (subject->strategy->lock && !fault_sections_check(run->testbed, subject->product,
                                                              run->history->cycle_began_us, &all_counts[i]))
             return false;
+        if (subject->cycles < FAULT_CYCLES_KEPT) {
+            struct fault_cycle *kept = &subject->kept[subject->cycles];
+            kept->acknowledged = all_counts[i].acknowledged;
+            kept->refused = all_counts[i].refused;
+            kept->lost = all_counts[i].lost;
+            kept->oversold = all_counts[i].oversold;
+        }
         subject->cycles++;
         subject->empty += all_counts[i].acknowledged == 0;
         subject->seen_in += all_counts[i].oversold > 0 || all_counts[i].drift != 0 || all_counts[i].lost > 0;
@@ -184,6 +191,10 @@ static bool measure_outages(struct fault_run *run)
         struct fault_subject *subject = &run->subjects[i];
         int64_t recovery_ms = ((first_us[i] ? first_us[i] : until_us) - run->ready_us) / 1000;
         int64_t outage_ms = (first_us[i] ? gap_us[i] : until_us - last_us[i]) / 1000;
+        if (subject->cycles < FAULT_CYCLES_KEPT) {
+            subject->kept[subject->cycles].outage_ms = outage_ms;
+            subject->kept[subject->cycles].recovery_ms = recovery_ms;
+        }
         subject->stuck |= first_us[i] == 0;
         subject->outages += recovery_ms > run->fault->ttl_ms / 2;
         if (outage_ms > subject->longest_outage_ms)

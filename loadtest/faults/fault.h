@@ -80,7 +80,17 @@ struct fault {
 };
 
 /* A strategy under a fault, over all cycles so far. */
+/* What a cycle did to a strategy. */
+struct fault_cycle {
+    int64_t outage_ms,
+        recovery_ms; /* as the longest ones of struct fault_subject; 0 in cycles that do not measure them */
+    int64_t acknowledged, refused, lost, oversold;
+};
+
+enum { FAULT_CYCLES_KEPT = 40 }; /* the first ones */
+
 struct fault_subject {
+    struct fault_cycle kept[FAULT_CYCLES_KEPT];
     const struct strategy *strategy;
     unsigned expected;
     int64_t product;

@@ -167,4 +167,5 @@ const struct result_kind faults_result = {
     .title = print_title,
     .headline = print_headline,
     .notes = add_notes,
+    .charts = faults_charts,
 };

@@ -43,6 +43,21 @@ static const struct json_member FIGURES[] = {
     MEMBER("bound_ms", bound_ms),
 };
 
+/* What each of the first cycles did. */
+static json_t *cycles_json(const struct fault_subject *subject)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < subject->cycles && i < FAULT_CYCLES_KEPT; i++) {
+        const struct fault_cycle *cycle = &subject->kept[i];
+        json_array_append_new(
+            list, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "outage_ms", (json_int_t)cycle->outage_ms,
+                            "recovery_ms", (json_int_t)cycle->recovery_ms, "acknowledged",
+                            (json_int_t)cycle->acknowledged, "refused", (json_int_t)cycle->refused, "lost",
+                            (json_int_t)cycle->lost, "oversold", (json_int_t)cycle->oversold));
+    }
+    return list;
+}
+
 json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *subject)
 {
     static const struct json_members HEAD_TABLE = JSON_MEMBERS(HEAD), FIGURE_TABLE = JSON_MEMBERS(FIGURES);
@@ -66,6 +81,7 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
     json_auto_t *figures = members_pack(&FIGURE_TABLE, &row);
     bool is_odd = run->history && run->history->oddity[0] && subject->counts.wrong > 0;
     if (object && figures && json_object_update(object, figures) == 0 &&
+        json_object_set_new(object, "each_cycle", cycles_json(subject)) == 0 &&
         (!is_odd || json_object_set_new(object, "oddity", json_string(run->history->oddity)) == 0))
         return object;
     json_decref(object);

@@ -12,4 +12,7 @@ json_t *fault_row_new(const struct fault_run *run, const struct fault_subject *s
 
 extern const struct result_kind faults_result;
 
+/* The pictures of its report; see struct result_kind. */
+json_t *faults_charts(const json_t *document);
+
 #endif

@@ -19,6 +19,7 @@ static void print_number(const json_t *value, int decimals, FILE *out)
             json_is_number(value) ? number_text(json_number_value(value), decimals, text) : NO_NUMBER);
 }
 
+/* A heading of a column. */
 static void print_head(const char *name, bool number, FILE *out)
 {
     fprintf(out, "<th scope=\"col\"%s>", number ? " class=\"n\"" : "");
@@ -153,9 +154,129 @@ static void print_legend(const json_t *chart, FILE *out)
     fputs("</ul>", out);
 }
 
+/* ---- pictures that are tables --------------------------------------------------------------------------- */
+
+static void print_columns(const json_t *chart, const char *first, FILE *out)
+{
+    size_t i;
+    json_t *mark;
+    fputs("<thead><tr>", out);
+    print_head(first, false, out);
+    json_array_foreach(json_object_get(chart, "marks"), i, mark) {
+        print_head(json_string_value(mark), false, out);
+    }
+    fputs("</tr></thead>\n<tbody>\n", out);
+}
+
+static void print_matrix(const json_t *chart, FILE *out)
+{
+    size_t i, j;
+    json_t *row, *cell;
+    fputs("<div class=\"scroll\"><table class=\"data matrix\">", out);
+    print_columns(chart, text_of(chart, "rows_are"), out);
+    json_array_foreach(json_object_get(chart, "rows"), i, row) {
+        fputs("<tr><th scope=\"row\">", out);
+        print_escaped(out, text_of(row, "name"));
+        fputs("</th>", out);
+        json_array_foreach(json_object_get(row, "cells"), j, cell) {
+            fprintf(out, "<td class=\"level-%d\">", (int)json_integer_value(json_object_get(cell, "level")));
+            print_escaped(out, text_of(cell, "text"));
+            fputs("</td>", out);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table></div>\n", out);
+}
+
+/* The stock stands between the first two lanes. */
+static void print_lanes(const json_t *chart, FILE *out)
+{
+    size_t i, lane, lanes = json_array_size(json_object_get(chart, "marks"));
+    json_t *step;
+    const char *middle = "";
+    fputs("<table class=\"data lanes\"><thead><tr>", out);
+    for (lane = 0; lane < lanes; lane++) {
+        print_head(json_string_value(json_array_get(json_object_get(chart, "marks"), lane)), false, out);
+        if (lane == 0)
+            fputs("<th scope=\"col\" class=\"stock\">stock</th>", out);
+    }
+    fputs("</tr></thead>\n<tbody>\n", out);
+    json_array_foreach(json_object_get(chart, "steps"), i, step) {
+        bool changed = i > 0 && strcmp(middle, text_of(step, "middle")) != 0;
+        middle = text_of(step, "middle");
+        fputs("<tr>", out);
+        for (lane = 0; lane < lanes; lane++) {
+            bool here = json_integer_value(json_object_get(step, "lane")) == (json_int_t)lane;
+            bool bad = here && json_is_true(json_object_get(step, "bad"));
+            fprintf(out, "<td class=\"%s%s\">", here ? "step-here" : "", bad ? " is-fault" : "");
+            print_escaped(out, here ? text_of(step, "text") : "");
+            fputs("</td>", out);
+            if (lane == 0) {
+                fprintf(out, "<td class=\"stock%s\">", changed ? " has-changed" : "");
+                print_escaped(out, middle);
+                fputs("</td>", out);
+            }
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table>\n", out);
+}
+
+static double value_of(const json_t *row, size_t i)
+{
+    return json_number_value(json_array_get(json_object_get(row, "values"), i));
+}
+
+/* The bar is as long as the first value; its end, as long as the second one, is marked. */
+static void print_spans(const json_t *chart, FILE *out)
+{
+    size_t i, j;
+    json_t *row, *value;
+    double longest = 1;
+    const json_t *rows = json_object_get(chart, "rows");
+    int decimals = (int)json_integer_value(json_object_get(chart, "decimals"));
+    json_array_foreach(rows, i, row) {
+        longest = value_of(row, 0) > longest ? value_of(row, 0) : longest;
+    }
+    fputs("<table class=\"data spans\">", out);
+    print_columns(chart, text_of(chart, "rows_are"), out);
+    json_array_foreach(rows, i, row) {
+        double whole = value_of(row, 0), end = value_of(row, 1) < whole ? value_of(row, 1) : whole;
+        fputs("<tr><th scope=\"row\">", out);
+        print_escaped(out, text_of(row, "name"));
+        fputs("</th>", out);
+        json_array_foreach(json_object_get(row, "values"), j, value) {
+            print_number(value, decimals, out);
+        }
+        fprintf(out,
+                "</tr>\n<tr aria-hidden=\"true\"><td colspan=\"%zu\" class=\"bar-of-row\">"
+                "<svg class=\"span\" viewBox=\"0 0 100 6\" preserveAspectRatio=\"none\">"
+                "<rect class=\"span-whole\" width=\"%.2f\" height=\"6\"/>"
+                "<rect class=\"span-end\" x=\"%.2f\" width=\"%.2f\" height=\"6\"/></svg></td></tr>\n",
+                j + 1, 100 * whole / longest, 100 * (whole - end) / longest, 100 * end / longest);
+    }
+    fputs("</tbody></table>\n", out);
+}
+
+/* Prints a chart that is a table. False: it is none, so that it is drawn. */
+static bool print_as_table(const json_t *chart, FILE *out)
+{
+    switch ((enum chart_kind)json_integer_value(json_object_get(chart, "kind"))) {
+    case CHART_MATRIX: print_matrix(chart, out); return true;
+    case CHART_LANES: print_lanes(chart, out); return true;
+    case CHART_SPANS: print_spans(chart, out); return true;
+    case CHART_BARS:
+    case CHART_RANGES:
+    case CHART_LINES:
+    case CHART_STEPS: break;
+    }
+    return false;
+}
+
 static void print_chart(const json_t *chart, const char *svg, FILE *out)
 {
-    fputs("<figure><figcaption><h3>", out);
+    bool wide = json_integer_value(json_object_get(chart, "kind")) == CHART_MATRIX;
+    fprintf(out, "<figure%s><figcaption><h3>", wide ? " class=\"wide-figure\"" : "");
     print_escaped(out, text_of(chart, "title"));
     fputs("</h3>", out);
     if (*text_of(chart, "about")) {
@@ -171,7 +292,8 @@ static void print_chart(const json_t *chart, const char *svg, FILE *out)
         print_escaped(out, text_of(chart, "title"));
         fprintf(out, "\">%s</div>\n", svg);
     }
-    print_numbers(chart, !*svg, out);
+    if (!print_as_table(chart, out))
+        print_numbers(chart, !*svg, out);
     fputs("</figure>\n", out);
 }
 

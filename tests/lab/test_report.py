@@ -87,7 +87,26 @@ def made_rush():
     return {"version": 1, "kind": "rush", "at": "2026-11-24T00:00:00Z", "settings": settings, "rows": rows}
 
 
-MADE = {"made-compare": made_compare, "made-rush": made_rush}
+def made_faults():
+    """Many faults, of which one breaks a promise, with cycles from short to long."""
+    rows = []
+    for i, fault in enumerate(("kill", "postgres-immediate", "redis-failover", "clock-jump", "network", "disk-full", "pause", "reset-beside")):
+        for j, name in enumerate(NAMES[:7]):
+            verdict = "unavailable" if (i + j) % 5 == 4 else "broken" if (i, j) == (1, 2) else "caught-as-expected" if j == 3 else "ok"
+            cycles = [
+                {"outage_ms": 7**k % (10**i + 1), "recovery_ms": 3**k % (10**i + 1), "acknowledged": k, "refused": k * j, "lost": int(verdict == "broken"), "oversold": 0}
+                for k in range(12)
+            ]  # fmt: skip
+            row = {"fault": fault, "strategy": name, "verdict": verdict, "cycles": 12, "acknowledged": 100, "lost": 12 * int(verdict == "broken")}
+            if verdict == "unavailable":
+                row |= {"reason": "etcd was not tried: ETCD_ENDPOINTS is not set", "cycles": 0}
+            else:
+                row |= {"each_cycle": cycles, "longest_outage_ms": max(cycle["outage_ms"] for cycle in cycles)}
+            rows.append(row)
+    return {"version": 1, "kind": "faults", "at": "2026-11-24T00:00:00Z", "settings": {"seed": 1}, "faults": [], "rows": rows}
+
+
+MADE = {"made-compare": made_compare, "made-rush": made_rush, "made-faults": made_faults}
 
 
 def report(*arguments):
@@ -178,6 +197,31 @@ def test_every_picture_has_its_numbers(browser, reports, kind):
         drawings, rows = browser.driver.execute_script(script, figure)
         assert drawings == 1 or "no answer" in figure.text or "given" in figure.text or rows > 0, figure.text
         assert rows > 0, figure.text
+
+
+def test_an_exploration_shows_its_shares_and_its_counterexamples_as_lanes(browser, reports):
+    browser.driver.get(reports["explore-none"].as_uri())
+    script = """
+    const row = [...document.querySelectorAll(".matrix tbody tr")].find((row) => row.cells[0].textContent === "read-write");
+    const lanes = [...document.querySelectorAll(".lanes")][0];
+    return [[...row.cells].map((cell) => cell.textContent), [...lanes.rows].map((row) => [...row.cells].map((cell) => cell.textContent))];
+    """
+    row, lanes = browser.driver.execute_script(script)
+    assert row == ["read-write", "24", "92 %", "92 %", "0", "0", "0"]
+    assert lanes[0] == ["A", "stock", "B"]
+    assert lanes[1:6] == [["read 1", "1", ""], ["", "1", "read 1"], ["", "1", "write 0"], ["", "1", "insert"], ["", "0", "commit"]]
+    assert lanes[-1] == ["created", "0", ""]
+
+
+def test_faults_are_a_matrix_and_cycles_have_bars(browser, reports):
+    browser.driver.get(reports["made-faults"].as_uri())
+    assert browser.all("h1")[0].text == f"{NAMES[2]} under the fault postgres-immediate is not as expected (broken)."
+    script = "return [...document.querySelectorAll('.matrix tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+    cells = browser.driver.execute_script(script)
+    assert cells[2][:3] == [NAMES[2], "✓", "! broken"] and cells[3][1] == "✗ flaw" and cells[4][1] == "–", cells
+    spans = "return [...document.querySelectorAll('.spans')].map((table) => [table.querySelectorAll('tbody th').length, table.querySelectorAll('svg').length])"
+    assert browser.driver.execute_script(spans) == [[12, 12]] * 12
+    assert "postgres-immediate" in browser.all("figure h3")[1].text  # what was lost comes first
 
 
 def column(browser, name):

@@ -167,4 +167,5 @@ const struct result_kind explore_result = {
     .title = print_title,
     .headline = print_headline,
     .notes = add_notes,
+    .charts = explore_charts,
 };

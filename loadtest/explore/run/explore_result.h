@@ -6,6 +6,9 @@
 
 extern const struct result_kind explore_result;
 
+/* The pictures of a report; see struct result_kind. */
+json_t *explore_charts(const json_t *document);
+
 /* Prints the counterexamples of all ROWS on stdout, each as a table with a column for each order, and its explanation. */
 void print_counterexamples(const json_t *rows);
 

@@ -1,0 +1,127 @@
+/* The pictures of an exploration: how many schedules went wrong under each strategy, and the counterexamples as lanes. */
+#include "loadtest/explore/run/explore_result.h"
+
+#include "loadtest/chart/chart.h"
+#include "loadtest/report/result.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LANES_MAX 12 /* counterexamples that are drawn; the JSON has all */
+
+/* Every kind of damage is a column. */
+static const struct damage {
+    const char *key, *heading;
+} DAMAGE[] = {
+    {"oversold", "oversold"},  {"drift", "stock incorrect"},  {"undersold", "undersold"},
+    {"deadlocks", "deadlock"}, {"stuck_locks", "lock stuck"},
+};
+
+#define DAMAGE_COUNT (sizeof DAMAGE / sizeof DAMAGE[0])
+
+static void add_share(struct charts *charts, json_t *cells, int64_t bad, int64_t schedules)
+{
+    char text[80];
+    double share = schedules > 0 ? (double)bad / (double)schedules : 0;
+    snprintf(text, sizeof text, share > 0 && share < 0.01 ? "<1 %%" : "%.0f %%", share * 100);
+    chart_add_cell(charts, cells, bad > 0 ? text : "0",
+                   bad == 0       ? 0
+                   : share < 0.25 ? 1
+                   : share < 0.5  ? 2
+                   : share < 0.75 ? 3
+                                  : 4);
+}
+
+static void add_matrix(struct charts *charts, const json_t *rows, const char *faults)
+{
+    const char *columns[DAMAGE_COUNT + 2] = {"schedules"};
+    char about[200];
+    size_t i, j;
+    json_t *row;
+    for (i = 0; i < DAMAGE_COUNT; i++)
+        columns[i + 1] = DAMAGE[i].heading;
+    snprintf(about, sizeof about, "Share of the schedules that were run, with faults: %.60s.",
+             *faults ? faults : "none");
+    json_t *chart = chart_add(
+        charts, &(struct chart_look){
+                    .kind = CHART_MATRIX, .title = "Schedules that went wrong", .about = about, .x = ""});
+    chart_name_marks(charts, chart, columns);
+    json_array_foreach(rows, i, row) {
+        int64_t schedules = result_number(row, "schedules");
+        if (schedules == 0)
+            continue;
+        char count[32];
+        json_t *cells = chart_add_cells(charts, chart, result_text(row, "strategy"));
+        snprintf(count, sizeof count, "%" PRId64, schedules);
+        chart_add_cell(charts, cells, count, 0);
+        for (j = 0; j < DAMAGE_COUNT; j++)
+            add_share(charts, cells, result_number(row, DAMAGE[j].key), schedules);
+    }
+}
+
+/* Events that the explorer makes happen. */
+static bool is_fault(const char *step)
+{
+    static const char *const FAULTS[] = {"expire", "crash", "restart", "cut"};
+    for (size_t i = 0; i < sizeof FAULTS / sizeof FAULTS[0]; i++)
+        if (strcmp(step, FAULTS[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What an order did in a step: the value that it read or wrote, the outcome at its end, or the name of the step. */
+static const char *words_of(const json_t *step, const json_t *outcomes, size_t lane)
+{
+    const char *text = result_text(step, "text"), *name = result_text(step, "step");
+    const char *outcome = json_string_value(json_array_get(outcomes, lane));
+    if (strcmp(name, "end") == 0 && outcome)
+        return outcome;
+    return *text ? text : name;
+}
+
+static void add_lanes(struct charts *charts, const json_t *row, const json_t *counterexample)
+{
+    static const char *const LANES[] = {"A", "B", "C", "D"};
+    const json_t *steps = json_object_get(counterexample, "steps"),
+                 *ending = json_object_get(counterexample, "ending");
+    const json_t *outcomes = json_object_get(ending, "outcomes");
+    const char *lanes[CHART_MARKS_MAX + 1] = {NULL};
+    char about[600];
+    size_t i, count = json_array_size(outcomes);
+    json_t *step;
+    count = count < CHART_MARKS_MAX ? count : CHART_MARKS_MAX;
+    for (i = 0; i < count; i++)
+        lanes[i] = LANES[i];
+    snprintf(about, sizeof about, "%s", result_text(counterexample, "explanation"));
+    json_t *chart = chart_add(charts, &(struct chart_look){.kind = CHART_LANES,
+                                                           .title = result_text(row, "strategy"),
+                                                           .about = about,
+                                                           .x = "",
+                                                           .group = "Counterexamples"});
+    chart_name_marks(charts, chart, lanes);
+    json_array_foreach(steps, i, step) {
+        const char *actor = result_text(step, "actor");
+        size_t lane = *actor >= 'A' && *actor <= 'D' ? (size_t)(*actor - 'A') : 0;
+        char stock[32] = "";
+        if (json_is_integer(json_object_get(step, "stock")))
+            snprintf(stock, sizeof stock, "%" PRId64, result_number(step, "stock"));
+        chart_add_step(charts, chart, lane, words_of(step, outcomes, lane), stock,
+                       is_fault(result_text(step, "step")));
+    }
+}
+
+json_t *explore_charts(const json_t *document)
+{
+    const json_t *rows = json_object_get(document, "rows");
+    struct charts charts = {0};
+    size_t i, drawn = 0;
+    json_t *row;
+    add_matrix(&charts, rows, result_text(json_object_get(document, "settings"), "faults"));
+    json_array_foreach(rows, i, row) {
+        const json_t *counterexample = json_object_get(row, "witness");
+        if (json_array_size(json_object_get(counterexample, "steps")) > 0 && drawn++ < LANES_MAX)
+            add_lanes(&charts, row, counterexample);
+    }
+    return charts_take(&charts);
+}
