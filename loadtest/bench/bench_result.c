@@ -134,4 +134,5 @@ const struct result_kind bench_result = {
     .title = print_title,
     .headline = print_headline,
     .notes = add_notes,
+    .charts = bench_charts,
 };

@@ -18,7 +18,7 @@ enum {
 
 enum chart_kind {
     CHART_BARS,   /* rows of one value: a bar each, its value at its end */
-    CHART_RANGES, /* rows of up to CHART_MARKS_MAX values, each with its own mark, on a logarithmic scale */
+    CHART_RANGES, /* rows of up to CHART_MARKS_MAX values, each with its own mark */
     CHART_LINES,  /* series of points, joined */
     CHART_STEPS,  /* the same for counts: a value stays until the next point */
     /* Pictures that are tables, and need no drawing: */
@@ -32,7 +32,7 @@ struct chart_look {
     const char *title;        /* what it shows; not drawn, but printed above the picture */
     const char *about;        /* how to read it, one sentence with a full stop */
     const char *x, *y;        /* names of the axes, with units; of rows only X */
-    bool log_x, log_y;        /* of series */
+    bool log_x, log_y;        /* logarithmic scales; bars have none */
     bool bad;                 /* the values of CHART_BARS are damage, in the colour of a warning */
     int decimals;             /* of the values in labels and tables */
     const char *group;        /* charts with the same group stand together under this heading; NULL: none */

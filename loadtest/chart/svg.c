@@ -13,7 +13,7 @@
 #define WIDTH 360
 #define LINES_HEIGHT 230
 #define ROW_HEIGHT 22
-#define ROWS_FRAME 46 /* the axis below the rows, and its name */
+#define ROWS_FRAME 54 /* the axis below the rows, and its name */
 #define BARS_FRAME 12 /* bars need no axis: each has its value at its end */
 #define CHARACTER                                                                                            \
     7.3 /* the widest that an average character of 12 units is in the fonts that browsers take */
@@ -259,6 +259,7 @@ static void print_bars(FILE *script, const json_t *chart)
 /* Columns: place, name, label, the values, the least, the most. */
 static void print_ranges(FILE *script, const json_t *chart)
 {
+    bool log_x = is_set(chart, "log_x");
     size_t rows = json_array_size(json_object_get(chart, "rows")),
            marks = json_array_size(json_object_get(chart, "marks"));
     marks = marks < CHART_MARKS_MAX ? marks : CHART_MARKS_MAX;
@@ -269,17 +270,18 @@ static void print_ranges(FILE *script, const json_t *chart)
     fputs("set grid xtics linecolor rgb '#dddddd' linetype 1\n", script);
     fprintf(script, "set tmargin at screen %.4f\nset bmargin at screen %.4f\n", 1 - 4 / height,
             (ROWS_FRAME - 4) / height);
-    size_t label = print_scale(script, "x", span_of_rows(chart, true), true,
+    size_t label = print_scale(script, "x", span_of_rows(chart, log_x), log_x,
                                WIDTH - 40 - (double)longest * CHARACTER);
     print_right_margin(script, label);
     fputs("set xlabel ", script);
     print_label(script, text_of(chart, "x"));
+    fputs(" offset 0,0.6", script);
     fprintf(
         script,
         "\nplot $rows using %zu:1:(column(%zu)-column(%zu)):(0):ytic(2) with vectors nohead linewidth 1.5 linecolor rgb "
         "'#888888'",
         marks + 4, marks + 5, marks + 4);
-    for (size_t mark = 0; mark < marks; mark++)
+    for (size_t mark = marks; mark-- > 0;) /* the first one lies on top */
         fprintf(script, ", $rows using %zu:1 with points pointtype %d pointsize 0.8 linecolor rgb '%s'",
                 mark + 4, POINTS[mark % (sizeof POINTS / sizeof POINTS[0])], COLOURS[mark]);
     fputc('\n', script);

@@ -86,6 +86,7 @@ static void add_latencies(struct charts *charts, const json_t *rows)
                 charts,
                 &(struct chart_look){
                     .kind = CHART_RANGES,
+                    .log_x = true,
                     .title = "Latency of created orders",
                     .about =
                         "By the clock of the service. p99 is the time that 99 of 100 orders took at most.",

@@ -43,7 +43,7 @@ struct answers {
 };
 
 /* What a load of a number of orders sold over time. */
-enum { SALE_SLOTS_MAX = 64, LOAD_PERCENTILES = 7 };
+enum { SALE_SLOTS_MAX = 64, LOAD_PERCENTILES = 7, LOAD_P99 = 5 };
 
 struct sale_series {
     int64_t slot_us; /* width of a slot; 0: nothing was recorded */

@@ -108,6 +108,7 @@ static void add_latencies(struct charts *charts, const json_t *rows)
     size_t i, j;
     json_t *row;
     json_t *chart = chart_add(charts, &(struct chart_look){.kind = CHART_RANGES,
+                                                           .log_x = true,
                                                            .title = "Latency of created orders",
                                                            .about = "From the arrival of each buyer.",
                                                            .x = "milliseconds",

@@ -18,6 +18,26 @@ struct soak_size {
     int64_t files;
 };
 
+/* What a slice was like, after it was sold. */
+struct soak_point {
+    int64_t orders; /* created until then */
+    int64_t memory; /* bytes, as in struct soak_size, but not at rest */
+    double orders_per_s;
+    int64_t p99_us; /* of all answers, from the sending of each request; 0: unknown */
+};
+
+enum { SOAK_POINTS_MAX = 64 };
+
+/* The slices, each STRIDE-th of them. */
+struct soak_points {
+    struct soak_point item[SOAK_POINTS_MAX];
+    size_t count;
+    int64_t seen, stride; /* 0: 1 */
+};
+
+/* Keeps a point; when there is no room, every second of them is forgotten, and of those to come. */
+void soak_points_add(struct soak_points *points, const struct soak_point *point);
+
 /* What came of one strategy. */
 struct soak_counts {
     int64_t orders, slices;
@@ -29,6 +49,7 @@ struct soak_counts {
     bool stalled;       /* a slice sold nothing */
     double seconds;
     struct soak_size start, end; /* after the first slice; after the last */
+    struct soak_points points;
 };
 
 /* Sells under one strategy. False, having said why on stderr unless it was an interrupt. */
@@ -43,6 +64,8 @@ bool soak_keeps_books(const struct soak_counts *counts);
 /* The row of a result; COUNTS is NULL for a strategy that is not available. NULL when out of memory. */
 json_t *soak_row_new(const struct subject *subject, const struct soak_counts *counts);
 
+/* The pictures of its report; see struct result_kind. */
+json_t *soak_charts(const json_t *document);
 /* How the result is printed. */
 extern const struct result_kind soak_result;
 

@@ -68,4 +68,5 @@ const struct result_kind soak_result = {
                 "oversold"),
     .title = print_title,
     .notes = add_notes,
+    .charts = soak_charts,
 };

@@ -35,6 +35,20 @@ bool soak_keeps_books(const struct soak_counts *counts)
            !counts->stalled;
 }
 
+void soak_points_add(struct soak_points *points, const struct soak_point *point)
+{
+    points->stride = points->stride > 0 ? points->stride : 1;
+    if (points->seen++ % points->stride != 0)
+        return;
+    if (points->count == SOAK_POINTS_MAX) {
+        for (size_t i = 0; i < SOAK_POINTS_MAX / 2; i++)
+            points->item[i] = points->item[2 * i];
+        points->count = SOAK_POINTS_MAX / 2;
+        points->stride *= 2;
+    }
+    points->item[points->count++] = *point;
+}
+
 /* To a tenth, which reads back as it was written. */
 static double rounded(double value)
 {
@@ -72,6 +86,20 @@ static const struct json_member MEMBERS[] = {
     MEMBER("books_balanced", books_balanced),
 };
 
+static json_t *points_json(const struct soak_points *points)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < points->count; i++) {
+        const struct soak_point *point = &points->item[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:I, s:I, s:f, s:o}", "orders", (json_int_t)point->orders, "memory_kib",
+                      (json_int_t)(point->memory >> 10), "orders_per_s", rounded(point->orders_per_s),
+                      "p99_ms", point->p99_us > 0 ? json_real((double)point->p99_us / 1e3) : json_null()));
+    }
+    return list;
+}
+
 json_t *soak_row_new(const struct subject *subject, const struct soak_counts *counts)
 {
     static const struct json_members TABLE = JSON_MEMBERS(MEMBERS);
@@ -96,6 +124,10 @@ json_t *soak_row_new(const struct subject *subject, const struct soak_counts *co
         bool kept = figures.memory_flat && figures.files_kept && figures.books_balanced;
         verdict = kept ? VERDICT_OK : VERDICT_BROKEN;
         more = members_pack(&TABLE, &figures);
+    }
+    if (row && counts && json_object_set_new(row, "over_orders", points_json(&counts->points)) != 0) {
+        json_decref(row);
+        return NULL;
     }
     if (row && more && json_object_update(row, more) == 0 &&
         json_object_set_new(row, "verdict", json_string(verdict_name(verdict))) == 0)

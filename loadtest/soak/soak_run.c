@@ -89,6 +89,14 @@ static bool sell_slice(struct testbed *testbed, const struct subject *subject, i
     counts->busy += result.answers.busy;
     counts->errors += result.answers.errors;
     counts->seconds += result.elapsed_s;
+    struct soak_point point = {
+        .orders = counts->orders,
+        .orders_per_s = result.elapsed_s > 0 ? (double)result.answers.created / result.elapsed_s : 0,
+        .p99_us = result.latency_us[LOAD_P99],
+    };
+    if (!process_memory(testbed->services[0].pid, "RssAnon", &point.memory))
+        return false;
+    soak_points_add(&counts->points, &point);
     add_books_to(counts, &books, &result.answers);
     return true;
 }

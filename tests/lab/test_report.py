@@ -106,7 +106,17 @@ def made_faults():
     return {"version": 1, "kind": "faults", "at": "2026-11-24T00:00:00Z", "settings": {"seed": 1}, "faults": [], "rows": rows}
 
 
-MADE = {"made-compare": made_compare, "made-rush": made_rush, "made-faults": made_faults}
+def made_soak():
+    """Long sales; one strategy was not available."""
+    rows = [{"strategy": NAMES[0], "verdict": "unavailable", "reason": "no server"}]
+    for i, name in enumerate(NAMES[1:5]):
+        points = [{"orders": (k + 1) * 10 ** (i + 2), "memory_kib": 5000 + k, "orders_per_s": 9.5**i, "p99_ms": None if i == 1 else 0.3 * 30**i} for k in range(64)]
+        rows.append({"strategy": name, "verdict": "ok", "orders": 64 * 10 ** (i + 2), "memory_start_kib": 5000, "memory_end_kib": 5063,
+                     "growth_allowed_kib": 4100 * 9**i, "over_orders": points, "memory_flat": True})  # fmt: skip
+    return {"version": 1, "kind": "soak", "at": "2026-11-24T00:00:00Z", "settings": {"connections": 32, "slice": 100}, "rows": rows}
+
+
+MADE = {"made-soak": made_soak, "made-compare": made_compare, "made-rush": made_rush, "made-faults": made_faults}
 
 
 def report(*arguments):

@@ -98,9 +98,26 @@ static void what_was_not_sold_is_not_praised(void **state)
     assert_closing(&counts, "NOT all checks passed");
 }
 
+/* However long the sale is, a bounded number of points is kept, from its start to near its end. */
+static void test_points_are_thinned(void **state)
+{
+    for (int64_t slices = 1; slices < 1000; slices += 37) {
+        struct soak_points points = {0};
+        for (int64_t i = 1; i <= slices; i++)
+            soak_points_add(&points, &(struct soak_point){.orders = i});
+        assert_in_range(points.count, slices < SOAK_POINTS_MAX ? (size_t)slices : SOAK_POINTS_MAX / 2,
+                        SOAK_POINTS_MAX);
+        assert_int_equal(points.item[0].orders, 1);
+        for (size_t i = 1; i < points.count; i++)
+            assert_int_equal(points.item[i].orders - points.item[i - 1].orders, points.stride);
+        assert_true(points.item[points.count - 1].orders > slices - 2 * points.stride);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_points_are_thinned),
         cmocka_unit_test(what_stays_as_it_was_is_sound),
         cmocka_unit_test(the_smallest_leak_in_each_order_is_seen),
         cmocka_unit_test(a_descriptor_in_a_thousand_orders_is_seen),
