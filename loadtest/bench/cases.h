@@ -79,7 +79,5 @@ json_t *bench_case_unavailable_json(const struct bench_case *row, const char *re
 
 /* How the result is printed. */
 extern const struct result_kind bench_result;
-/* The pictures of its report; see struct result_kind. */
-json_t *bench_charts(const json_t *document);
 
 #endif
