@@ -338,6 +338,16 @@ static bool is_redis_address(const char *address)
     return strncmp(address, "redis://", 8) == 0 && address[8];
 }
 
+static bool read_redis(const struct reader *reader, const json_t *root, const char **ret_address)
+{
+    const char *address = json_string_value(json_object_get(root, "redis"));
+    if (address && strncmp(address, "rediss://", 9) == 0)
+        return wrong(
+            reader, "redis",
+            "is an address with TLS, which the gate of explore does not speak. Name a port without TLS, as redis://HOST:PORT");
+    return read_address(reader, root, "redis", "redis://HOST:PORT", is_redis_address, ret_address);
+}
+
 static bool read_schema(const struct reader *reader, const json_t *root, struct shop_description *description)
 {
     const char *name = NULL;
@@ -418,8 +428,7 @@ static bool read_members(const struct reader *reader, const json_t *root,
         !read_url(reader, "", root, "ready", IN_READY, &description->ready) ||
         !read_address(reader, root, "database", "postgresql://USER:PASSWORD@HOST:PORT/NAME", db_url_is_valid,
                       &description->database) ||
-        !read_schema(reader, root, description) ||
-        !read_address(reader, root, "redis", "redis://HOST:PORT", is_redis_address, &description->redis) ||
+        !read_schema(reader, root, description) || !read_redis(reader, root, &description->redis) ||
         !read_reset(reader, root, description) ||
         !read_request(reader, "request", json_object_get(root, "request"), IN_REQUEST, &description->request,
                       &description->body_text) ||

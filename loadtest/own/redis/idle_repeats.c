@@ -28,8 +28,8 @@ uint64_t idle_repeats_command(const char *text, const char *keys)
 void idle_repeats_ended(struct idle_repeats *repeats, unsigned actor, uint64_t command, bool may_lock,
                         bool changed)
 {
-    bool is_same = repeats->last[actor].command == command &&
-                   repeats->last[actor].others == others_changes(repeats, actor);
+    bool is_current = repeats->last[actor].others == others_changes(repeats, actor);
+    bool is_same = is_current && repeats->last[actor].command == command;
     if (changed) {
         repeats->changes++;
         repeats->own[actor]++;
@@ -38,7 +38,7 @@ void idle_repeats_ended(struct idle_repeats *repeats, unsigned actor, uint64_t c
         return;
     }
     /* What reads does not hide an earlier try to take a lock. */
-    if (!may_lock && !is_same && repeats->last[actor].times >= READS_MOST)
+    if (!may_lock && !is_same && is_current && repeats->last[actor].times >= READS_MOST)
         return;
     repeats->last[actor].times = may_lock ? READS_MOST : is_same ? repeats->last[actor].times + 1 : 1;
     repeats->last[actor].command = command;

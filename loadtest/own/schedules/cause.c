@@ -122,12 +122,51 @@ static char name_of(const struct run_record *record, size_t step)
     return (char)('A' + (char)record->steps[step].actor);
 }
 
+/* The fault that the record has, and what it shows. False: it has none, or one that explains nothing of this verdict. */
+static bool fault_explains(const struct run_record *record, enum verdict verdict,
+                           char ret_text[static CAUSE_TEXT])
+{
+    size_t at = 0;
+    while (at < record->count && record->steps[at].kind == TRANSITION_STEP)
+        at++;
+    if (at == record->count)
+        return false;
+    char name = name_of(record, at);
+    switch (record->steps[at].kind) {
+    case TRANSITION_EXPIRE:
+        snprintf(
+            ret_text, CAUSE_TEXT,
+            "The key that %c held in Redis expired (%zu) before %c was done, so another request took the lock, and both sold. A "
+            "lock that expires cannot protect the stock alone: let the row decide too, with a fencing token or a condition in "
+            "the UPDATE.",
+            name, at + 1, name);
+        return verdict != VERDICT_STUCK;
+    case TRANSITION_CRASH:
+        snprintf(
+            ret_text, CAUSE_TEXT,
+            "%c crashed (%zu), and what it had done by then was only a part. Change the stock and insert the order in one "
+            "transaction, and let each lock expire.",
+            name, at + 1);
+        return true;
+    case TRANSITION_CUT:
+        snprintf(
+            ret_text, CAUSE_TEXT,
+            "The order of %c was committed (%zu), but the connection was lost before the answer. Before the service tries again or "
+            "refuses, it must look for the order, for instance by an idempotency key.",
+            name, at + 1);
+        return true;
+    default: return false;
+    }
+}
+
 void cause_of(const struct run_record *record, enum verdict verdict, char ret_text[static CAUSE_TEXT])
 {
     static struct statement statements[RUN_STEPS_MAX];
     struct stale_read found;
     for (size_t i = 0; i < record->count; i++)
         statements[i] = statement_of(record->steps[i].text);
+    if (fault_explains(record, verdict, ret_text))
+        return;
     if (verdict == VERDICT_STUCK) {
         snprintf(
             ret_text, CAUSE_TEXT,

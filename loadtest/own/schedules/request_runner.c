@@ -646,16 +646,31 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     return well && (!step->has_stock || shop_database_read(runner->settings.database, &step->stock));
 }
 
-/* A request that has crashed may try again, and must not reach a server: it is refused until it gives up. With the gate's lock. */
-static bool end_crashed(struct request_runner *runner)
+static bool is_stuck(const struct request_runner *runner)
+{
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        if (runner->actors[i].state != REQUEST_ENDED && !runner->actors[i].crashed)
+            return true;
+    return false;
+}
+
+/* Requests that are held and cannot continue end as if they crashed, so that connections in a pool stay. One that has crashed may try again,
+ * and must not reach a server: it is refused until it gives up. With the gate's lock. */
+static bool end_requests(struct request_runner *runner)
 {
     int64_t end = monotonic_us() + runner->settings.service->description->timeout_ms * 1000;
+    bool well = true;
+    while (well && any(runner, REQUEST_HELD)) {
+        for (size_t i = 0; i < runner->settings.requests && well; i++)
+            if (runner->actors[i].state == REQUEST_HELD)
+                well = crash(runner, &runner->actors[i]);
+        well = well && wake_all_waiters(runner);
+    }
     for (size_t i = 0; i < runner->settings.requests; i++)
-        while (runner->actors[i].crashed && runner->actors[i].state != REQUEST_ENDED && !interrupted() &&
-               monotonic_us() < end)
-            if (!settle(runner, &runner->actors[i]))
-                return false;
-    return true;
+        while (well && runner->actors[i].crashed && runner->actors[i].state != REQUEST_ENDED &&
+               !interrupted() && monotonic_us() < end)
+            well = settle(runner, &runner->actors[i]);
+    return well;
 }
 
 bool runner_end(struct request_runner *runner)
@@ -663,10 +678,12 @@ bool runner_end(struct request_runner *runner)
     struct gate *gate = runner->settings.gate;
     struct run_record *record = &runner->record;
     gate_lock(gate);
-    bool well = end_crashed(runner);
+    record->stuck = is_stuck(runner);
+    bool well = end_requests(runner), all_ended = true;
     for (size_t i = 0; i < runner->settings.requests; i++)
-        record->stuck |= runner->actors[i].state != REQUEST_ENDED;
-    if (record->stuck) {
+        all_ended &= runner->actors[i].state == REQUEST_ENDED;
+    record->stuck |= !all_ended;
+    if (!all_ended) {
         gate_cut(gate);
         gate_hold(gate, false);
     }

@@ -6,7 +6,8 @@
 // PROTECTION    naive: reads the stock, then writes it; for-update: the same with SELECT … FOR UPDATE;
 //               statement: one statement does all; decrement: UPDATE … WHERE count >= quantity, then the order;
 //               synchronized: naive inside a synchronized block; redis-lock: naive inside a lock in Redis;
-//               redis-setnx: the same, but the unlock removes whatever lock is there (default: naive)
+//               redis-setnx: the same, but the unlock removes whatever lock is there;
+//               redis-fenced: redis-lock, and the row refuses an order whose lock has ended (default: naive)
 // POOL          connections to the database; 0: one for each request (default: 10)
 // LEASE_MS      after which Redis ends a lock (default: 10000)
 // JDBC_URL, REDIS_URL, PORT   addresses; Redis is only needed for its locks
@@ -94,9 +95,12 @@ public final class Shop {
         return execute(connection, "INSERT INTO order_item (product_id, quantity) VALUES (?, ?)", product, quantity) == 1;
     }
 
-    private static boolean readAndWrite(long product, int quantity, String lock) throws Exception {
+    private static boolean readAndWrite(long product, int quantity, String lock, long fence) throws Exception {
         return transaction(connection -> {
             long count;
+            // Before the read, so that an older token can neither write nor read what a newer one will change.
+            if (fence > 0 && execute(connection, "UPDATE product SET fence = ? WHERE id = ? AND fence < ?", fence, product, fence) == 0)
+                throw new SQLException("the lock has ended, and another order had it");
             try (PreparedStatement read = connection.prepareStatement("SELECT count FROM product WHERE id = ?" + lock)) {
                 read.setLong(1, product);
                 ResultSet row = read.executeQuery();
@@ -109,11 +113,11 @@ public final class Shop {
     }
 
     private static boolean naive(long product, int quantity) throws Exception {
-        return readAndWrite(product, quantity, "");
+        return readAndWrite(product, quantity, "", 0);
     }
 
     private static boolean forUpdate(long product, int quantity) throws Exception {
-        return readAndWrite(product, quantity, " FOR UPDATE");
+        return readAndWrite(product, quantity, " FOR UPDATE", 0);
     }
 
     private static boolean decrement(long product, int quantity) throws Exception {
@@ -139,7 +143,9 @@ public final class Shop {
 
     // ---- locks in Redis -------------------------------------------------------------------------
 
-    private static final String UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+    private static final String LOCK =
+        "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('INCR', KEYS[2]) end";
+    private static final String UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end";
 
     // A connection for each request. Integers, short texts, null and errors are all that these commands are answered with.
     private static final class Redis implements AutoCloseable {
@@ -172,18 +178,21 @@ public final class Shop {
     }
 
     private static boolean inRedisLock(long product, int quantity) throws Exception {
-        String key = "lock:" + product, token = UUID.randomUUID().toString();
+        boolean fenced = PROTECTION.equals("redis-fenced");
+        String key = "lock:" + product, token = UUID.randomUUID().toString(), grant;
         try (Redis redis = new Redis()) {
             long until = System.nanoTime() + LOCK_WAIT_MS * 1_000_000;
-            while (redis.command("SET", key, token, "NX", "PX", LEASE_MS) == null) {
+            // With a fence each holder gets a larger number than the one before.
+            while ((grant = fenced ? redis.command("EVAL", LOCK, "2", key, "fence:" + key, token, LEASE_MS)
+                                   : redis.command("SET", key, token, "NX", "PX", LEASE_MS)) == null) {
                 if (System.nanoTime() > until) throw new IOException("the lock was not free in time");
                 Thread.sleep(1);
             }
             try {
-                return naive(product, quantity);
+                return readAndWrite(product, quantity, "", fenced ? Long.parseLong(grant) : 0);
             } finally {
-                if (PROTECTION.equals("redis-lock")) redis.command("EVAL", UNLOCK, "1", key, token);
-                else redis.command("DEL", key); // after the lease has ended, this is the lock of another request
+                if (PROTECTION.equals("redis-setnx")) redis.command("DEL", key); // after the lease has ended, the lock of another request
+                else redis.command("EVAL", UNLOCK, "1", key, token);
             }
         }
     }
@@ -191,7 +200,8 @@ public final class Shop {
     // ---- HTTP -----------------------------------------------------------------------------------
 
     private static final Map<String, Sale> PROTECTIONS = Map.of("naive", Shop::naive, "for-update", Shop::forUpdate, "statement", Shop::statement,
-        "decrement", Shop::decrement, "synchronized", Shop::inMonitor, "redis-lock", Shop::inRedisLock, "redis-setnx", Shop::inRedisLock);
+        "decrement", Shop::decrement, "synchronized", Shop::inMonitor, "redis-lock", Shop::inRedisLock, "redis-setnx", Shop::inRedisLock,
+        "redis-fenced", Shop::inRedisLock);
 
     // A JSON parser is no part of the JDK.
     private static long number(String body, String name) {

@@ -6,7 +6,8 @@
 // PROTECTION    naive: reads the stock, then writes it; for-update: the same with SELECT … FOR UPDATE;
 //               statement: one statement does all; decrement: UPDATE … WHERE count >= quantity, then the order;
 //               synchronized: naive, one order after the other in this process; redis-lock: naive inside a lock in Redis;
-//               redis-setnx: the same, but the unlock removes whatever lock is there (default: naive)
+//               redis-setnx: the same, but the unlock removes whatever lock is there;
+//               redis-fenced: redis-lock, and the row refuses an order whose lock has ended (default: naive)
 // POOL          connections to the database; 0: one for each request (default: 10)
 // LEASE_MS      after which Redis ends a lock (default: 10000)
 // DATABASE_URL, REDIS_URL, PORT   addresses; Redis is only needed for its locks
@@ -26,13 +27,18 @@ const LOCK_WAIT_MS = 30000;
 // ---- connections --------------------------------------------------------------------------------
 
 const pool = POOL === "0" ? null : new Pool({ connectionString: DATABASE_URL, max: Number(POOL) });
-if (pool) pool.on("error", (error) => console.error(`shop: ${error.message}`)); // of a connection that no order uses
+const report = (error) => console.error(`shop: ${error.message}`);
+if (pool) {
+  pool.on("error", report); // of a connection that no order uses
+  pool.on("connect", (client) => client.on("error", report)); // of one that an order uses: without a listener, the process would end
+}
 
 async function connect() {
   if (pool) return pool.connect();
   const client = new Client({ connectionString: DATABASE_URL });
+  client.on("error", report);
   await client.connect();
-  client.release = () => client.end();
+  client.release = () => void client.end(); // after an error there may be nobody left who answers
   return client;
 }
 
@@ -57,8 +63,12 @@ async function transaction(work) {
 
 const INSERT = "INSERT INTO order_item (product_id, quantity) VALUES ($1, $2)";
 
-function readAndWrite(product, quantity, read = "SELECT count FROM product WHERE id = $1") {
+function readAndWrite(product, quantity, { read = "SELECT count FROM product WHERE id = $1", fence } = {}) {
   return transaction(async (client) => {
+    if (fence) { // before the read, so that an older token can neither write nor read what a newer one will change
+      const raised = await client.query("UPDATE product SET fence = $1 WHERE id = $2 AND fence < $1", [fence, product]);
+      if (raised.rowCount === 0) throw new Error("the lock has ended, and another order had it");
+    }
     const { rows: [row] } = await client.query(read, [product]);
     if (!row || row.count < quantity) return false;
     await client.query("UPDATE product SET count = $1 WHERE id = $2", [row.count - quantity, product]);
@@ -67,7 +77,7 @@ function readAndWrite(product, quantity, read = "SELECT count FROM product WHERE
   });
 }
 
-const forUpdate = (product, quantity) => readAndWrite(product, quantity, "SELECT count FROM product WHERE id = $1 FOR UPDATE");
+const forUpdate = (product, quantity) => readAndWrite(product, quantity, { read: "SELECT count FROM product WHERE id = $1 FOR UPDATE" });
 
 function decrement(product, quantity) {
   return transaction(async (client) => {
@@ -102,49 +112,73 @@ function synchronized(product, quantity) {
 
 // ---- locks in Redis -----------------------------------------------------------------------------
 
-const replies = []; // of commands that were sent, the oldest first
-let redis;
+const LOCK = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('INCR', KEYS[2]) end";
+const UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end";
 
-// Integers, short texts, null and errors are all that these commands are answered with.
-function openRedis() {
-  const { hostname, port, password } = new URL(REDIS_URL);
-  redis = net.connect(Number(port) || 6379, hostname).setNoDelay().setEncoding("utf8");
-  let text = "";
-  redis.on("data", (part) => {
-    const lines = (text + part).split("\r\n");
-    text = lines.pop();
-    for (const line of lines) {
-      const { resolve, reject } = replies.shift();
-      if (line[0] === "-") reject(new Error(line.slice(1)));
-      else resolve(line === "$-1" ? null : line.slice(1));
-    }
-  });
-  redis.on("error", (error) => replies.splice(0).forEach(({ reject }) => reject(error)));
-  return password ? command("AUTH", decodeURIComponent(password)) : command("PING");
+// A connection for each order. Integers, short texts, null and errors are all that these commands are answered with.
+class Redis {
+  constructor() {
+    const { hostname, port, password } = new URL(REDIS_URL);
+    this.replies = []; // of commands that were sent, the oldest first
+    let text = "";
+    const fail = (error) => this.replies.splice(0).forEach(({ reject }) => reject(error));
+    this.socket = net.connect(Number(port) || 6379, hostname).setNoDelay().setEncoding("utf8").setTimeout(10000, () => this.socket.destroy());
+    this.socket.on("data", (part) => {
+      const lines = (text + part).split("\r\n");
+      text = lines.pop();
+      for (const line of lines) {
+        const { resolve, reject } = this.replies.shift();
+        if (line[0] === "-") reject(new Error(line.slice(1)));
+        else resolve(line === "$-1" ? null : line.slice(1));
+      }
+    });
+    this.socket.on("error", fail);
+    this.socket.on("close", () => fail(new Error("the connection to Redis has ended")));
+    this.ready = password ? this.command("AUTH", decodeURIComponent(password)) : this.command("PING");
+  }
+
+  command(...words) {
+    this.socket.write(`*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join("")}`);
+    return new Promise((resolve, reject) => this.replies.push({ resolve, reject }));
+  }
+
+  close() {
+    this.socket.end();
+  }
 }
 
-function command(...words) {
-  redis.write(`*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join("")}`);
-  return new Promise((resolve, reject) => replies.push({ resolve, reject }));
-}
-
-const UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
-
-async function inRedisLock(product, quantity) {
+// Waits for the lock, and runs work(grant) with what acquire returned. release gets the owner's token.
+async function inLock(product, acquire, release, work) {
   const key = `lock:${product}`;
   const token = randomBytes(8).toString("hex");
   const until = Date.now() + LOCK_WAIT_MS;
-  while ((await command("SET", key, token, "NX", "PX", LEASE_MS)) === null) {
-    if (Date.now() > until) throw new Error("the lock was not free in time");
-    await sleep(1);
-  }
+  const redis = new Redis();
+  let grant;
   try {
-    return await readAndWrite(product, quantity);
+    await redis.ready;
+    while ((grant = await acquire(redis, key, token)) === null) {
+      if (Date.now() > until) throw new Error("the lock was not free in time");
+      await sleep(1);
+    }
+    try {
+      return await work(grant);
+    } finally {
+      await release(redis, key, token);
+    }
   } finally {
-    if (PROTECTION === "redis-lock") await command("EVAL", UNLOCK, "1", key, token);
-    else await command("DEL", key); // after the lease has ended, this is the lock of another request
+    redis.close();
   }
 }
+
+const setNx = (redis, key, token) => redis.command("SET", key, token, "NX", "PX", LEASE_MS);
+// Each holder gets a larger number than the one before.
+const lockWithFence = (redis, key, token) => redis.command("EVAL", LOCK, "2", key, `fence:${key}`, token, LEASE_MS);
+const unlock = (redis, key, token) => redis.command("EVAL", UNLOCK, "1", key, token);
+const deleteWhateverIsThere = (redis, key) => redis.command("DEL", key); // after the lease has ended, the lock of another request
+
+const inRedisSetnx = (product, quantity) => inLock(product, setNx, deleteWhateverIsThere, () => readAndWrite(product, quantity));
+const inRedisLock = (product, quantity) => inLock(product, setNx, unlock, () => readAndWrite(product, quantity));
+const inFencedRedisLock = (product, quantity) => inLock(product, lockWithFence, unlock, (fence) => readAndWrite(product, quantity, { fence }));
 
 // ---- HTTP ---------------------------------------------------------------------------------------
 
@@ -155,7 +189,8 @@ const PROTECTIONS = {
   decrement,
   synchronized,
   "redis-lock": inRedisLock,
-  "redis-setnx": inRedisLock,
+  "redis-setnx": inRedisSetnx,
+  "redis-fenced": inFencedRedisLock,
 };
 
 function answer(response, status, body) {
@@ -195,7 +230,11 @@ const server = http.createServer((request, response) => {
 
 async function main() {
   if (!PROTECTIONS[PROTECTION]) throw new Error(`PROTECTION is "${PROTECTION}". Set it to one of: ${Object.keys(PROTECTIONS).join(", ")}.`);
-  if (PROTECTION.startsWith("redis")) await openRedis();
+  if (PROTECTION.startsWith("redis")) {
+    const redis = new Redis();
+    await redis.ready;
+    redis.close();
+  }
   await transaction((client) => client.query("SELECT 1"));
   server.listen(Number(PORT), "127.0.0.1");
 }

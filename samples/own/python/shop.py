@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A small checkout as many would write it in Python: http.server and psycopg2. It protects the stock in the way that PROTECTION names,
+"""A small checkout as many would write it in Python: http.server, psycopg2, and Redis over a socket. It protects the stock in the way that PROTECTION names,
 so that `loadtest check` can show which ways oversell.
 
     loadtest check samples/own/python/shop.json --env PROTECTION=for-update
@@ -7,7 +7,8 @@ so that `loadtest check` can show which ways oversell.
 PROTECTION    naive: reads the stock, then writes it; for-update: the same with SELECT ... FOR UPDATE;
               statement: one statement does all; decrement: UPDATE ... WHERE count >= quantity, then the order;
               synchronized: naive inside a lock of this process; redis-lock: naive inside a lock in Redis;
-              redis-setnx: the same, but the unlock removes whatever lock is there (default: naive)
+              redis-setnx: the same, but the unlock removes whatever lock is there;
+              redis-fenced: redis-lock, and the row refuses an order whose lock has ended (default: naive)
 POOL          connections to the database; 0: one for each request (default: 10)
 LEASE_MS      after which Redis ends a lock (default: 10000)
 DATABASE_URL, REDIS_URL, PORT   addresses; Redis is only needed for its locks
@@ -19,9 +20,11 @@ import json
 import os
 import queue
 import secrets
+import socket
 import sys
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import psycopg2
@@ -57,8 +60,12 @@ def transaction():
 # ---- selling ----------------------------------------------------------------------------------------
 
 
-def read_and_write(product, quantity, read="SELECT count FROM product WHERE id = %s"):
+def read_and_write(product, quantity, read="SELECT count FROM product WHERE id = %s", fence=None):
     with transaction() as cursor:
+        if fence is not None:  # before the read, so that an older token can neither write nor read what a newer one will change
+            cursor.execute("UPDATE product SET fence = %s WHERE id = %s AND fence < %s", (fence, product, fence))
+            if cursor.rowcount == 0:
+                raise TimeoutError("the lock has ended, and another order had it")
         cursor.execute(read, (product,))
         row = cursor.fetchone()
         if not row or row[0] < quantity:
@@ -99,26 +106,82 @@ def synchronized(product, quantity):
         return read_and_write(product, quantity)
 
 
+# ---- locks in Redis ---------------------------------------------------------------------------------
+
+LOCK = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('INCR', KEYS[2]) end"
+UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end"
+
+
+class Redis:
+    """A connection for each order. Integers, short texts, null and errors are all that these commands are answered with."""
+
+    def __init__(self):
+        url = urllib.parse.urlsplit(os.environ["REDIS_URL"])
+        self.socket = socket.create_connection((url.hostname, url.port or 6379), timeout=10)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.replies = self.socket.makefile("rb")
+        if url.password:
+            self.command("AUTH", urllib.parse.unquote(url.password))
+
+    def command(self, *words):
+        parts = [str(word).encode() for word in words]
+        self.socket.sendall(b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts))
+        line = self.replies.readline().decode().rstrip("\r\n")
+        if not line or line[0] == "-":
+            raise ConnectionError(f"Redis: {line[1:] or 'the connection has ended'}")
+        return None if line == "$-1" else line[1:]
+
+    def close(self):
+        self.replies.close()
+        self.socket.close()
+
+
 @contextlib.contextmanager
-def redis_lock(product, checks_token):
+def redis_lock(product, acquire, release):
+    """Waits for the lock, and yields what `acquire` returned. `release` gets the owner's token."""
     key, token = f"lock:{product}", secrets.token_hex(8)
     until = time.monotonic() + LOCK_WAIT_S
-    while not redis.set(key, token, nx=True, px=LEASE_MS):
-        if time.monotonic() > until:
-            raise TimeoutError("the lock was not free in time")
-        time.sleep(0.001)
-    try:
-        yield
-    finally:
-        if checks_token:
-            redis.eval("if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end", 1, key, token)
-        else:
-            redis.delete(key)  # after the lease has ended, this is the lock of another request
+    with contextlib.closing(Redis()) as redis:
+        while (grant := acquire(redis, key, token)) is None:
+            if time.monotonic() > until:
+                raise TimeoutError("the lock was not free in time")
+            time.sleep(0.001)
+        try:
+            yield grant
+        finally:
+            release(redis, key, token)
+
+
+def set_nx(redis, key, token):
+    return redis.command("SET", key, token, "NX", "PX", LEASE_MS)
+
+
+def lock_with_fence(redis, key, token):
+    """Each holder gets a larger number than the one before."""
+    return redis.command("EVAL", LOCK, 2, key, f"fence:{key}", token, LEASE_MS)
+
+
+def unlock(redis, key, token):
+    redis.command("EVAL", UNLOCK, 1, key, token)
+
+
+def delete_whatever_is_there(redis, key, _):
+    redis.command("DEL", key)  # after the lease has ended, this is the lock of another request
+
+
+def in_redis_setnx(product, quantity):
+    with redis_lock(product, set_nx, delete_whatever_is_there):
+        return read_and_write(product, quantity)
 
 
 def in_redis_lock(product, quantity):
-    with redis_lock(product, PROTECTION == "redis-lock"):
+    with redis_lock(product, set_nx, unlock):
         return read_and_write(product, quantity)
+
+
+def in_fenced_redis_lock(product, quantity):
+    with redis_lock(product, lock_with_fence, unlock) as fence:
+        return read_and_write(product, quantity, fence=int(fence))
 
 
 PROTECTIONS = {
@@ -128,7 +191,8 @@ PROTECTIONS = {
     "decrement": decrement,
     "synchronized": synchronized,
     "redis-lock": in_redis_lock,
-    "redis-setnx": in_redis_lock,
+    "redis-setnx": in_redis_setnx,
+    "redis-fenced": in_fenced_redis_lock,
 }
 
 # ---- HTTP -------------------------------------------------------------------------------------------
@@ -185,10 +249,7 @@ class Server(ThreadingHTTPServer):
 if PROTECTION not in PROTECTIONS:
     sys.exit(f"shop: PROTECTION is '{PROTECTION}'. Set it to one of: {', '.join(PROTECTIONS)}.")
 if PROTECTION.startswith("redis"):
-    import redis as client
-
-    redis = client.Redis.from_url(os.environ["REDIS_URL"])
-    redis.ping()
+    Redis().close()
 with transaction() as at_start:
     at_start.execute("SELECT 1")
 Server(("127.0.0.1", int(os.environ.get("PORT", "8081"))), Handler).serve_forever()

@@ -37,7 +37,7 @@ def needs(program, *arguments, packages, **environment):
 
 def sample_needs(language):
     if language == "python":
-        needs("/usr/bin/python3", "-c", "import psycopg2, redis", packages="python3-psycopg2")
+        needs("/usr/bin/python3", "-c", "import psycopg2", packages="python3-psycopg2")
     elif language == "node":
         needs("node", "-e", "require('pg')", packages="node-pg", NODE_PATH=os.environ.get("NODE_PATH", MODULES))
     else:
@@ -63,6 +63,7 @@ VERDICTS = [
     ("synchronized", 2, (), "oversold"),
     ("redis-lock", 2, ("LEASE_MS=60000",), "clean"),
     ("redis-setnx", 1, ("LEASE_MS=60000",), "clean"),
+    ("redis-fenced", 2, ("LEASE_MS=60000",), "clean"),
     ("redis-setnx", 1, ("LEASE_MS=1",), "oversold"),
 ]
 OTHERS = [(language, *case) for language in ("node", "java") for case in VERDICTS]

@@ -46,6 +46,24 @@ static void test_a_sale_that_follows_from_an_old_count(void **state)
     expect("B read seat (statement 1) before A changed it (2), and then sold because of the old value (3).");
 }
 
+static void test_faults(void **state)
+{
+    static const struct {
+        enum transition_kind kind;
+        const char *part;
+    } FAULTS[] = {{TRANSITION_EXPIRE, "The key that B held in Redis expired (2) before B was done"},
+                  {TRANSITION_CRASH, "B crashed (2), and what it had done by then was only a part."},
+                  {TRANSITION_CUT, "The order of B was committed (2), but the connection was lost"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(FAULTS); i++) {
+        add('A', "SELECT count FROM product");
+        add('B', "");
+        record.steps[1].kind = FAULTS[i].kind;
+        add('A', "COMMIT");
+        expect(FAULTS[i].part);
+    }
+}
+
 static void test_what_the_statements_do_not_show(void **state)
 {
     (void)state;
@@ -102,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lost_update),
         cmocka_unit_test(test_a_sale_that_follows_from_an_old_count),
+        cmocka_unit_test(test_faults),
         cmocka_unit_test(test_what_the_statements_do_not_show),
         cmocka_unit_test(test_a_schedule_is_written_and_read),
         cmocka_unit_test(test_what_is_no_schedule),
