@@ -19,7 +19,7 @@ enum {
     QUIET_TIMES = 10,   /* the longest silence that was measured counts so often */
     STUCK_US = 4000000, /* longer than PostgreSQL's deadlock_timeout of one second */
     ASK_US = 5000000,
-    TRIES_MOST = 20, /* of commands that change nothing, when nothing else can happen */
+    TRIES_MOST = 5, /* of commands that change nothing, when nothing else can happen */
     NOWHERE = GATE_CONNECTIONS,
 };
 

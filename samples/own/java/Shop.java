@@ -95,29 +95,33 @@ public final class Shop {
         return execute(connection, "INSERT INTO order_item (product_id, quantity) VALUES (?, ?)", product, quantity) == 1;
     }
 
-    private static boolean readAndWrite(long product, int quantity, String lock, long fence) throws Exception {
+    private static final String READ = "SELECT count FROM product WHERE id = ?";
+    private static final String READ_FENCED = "UPDATE product SET fence = ? WHERE id = ? AND fence < ? RETURNING count";
+
+    // READ has a number for the fence before that of the product, and after it, if FENCE is not 0. Then the statement that reads also keeps
+    // the token, so no older one can write after it.
+    private static boolean readAndWrite(long product, int quantity, String read, long fence) throws Exception {
         return transaction(connection -> {
             long count;
-            // Before the read, so that an older token can neither write nor read what a newer one will change.
-            if (fence > 0 && execute(connection, "UPDATE product SET fence = ? WHERE id = ? AND fence < ?", fence, product, fence) == 0)
-                throw new SQLException("the lock has ended, and another order had it");
-            try (PreparedStatement read = connection.prepareStatement("SELECT count FROM product WHERE id = ?" + lock)) {
-                read.setLong(1, product);
-                ResultSet row = read.executeQuery();
-                if (!row.next() || row.getLong(1) < quantity) return false;
+            try (PreparedStatement statement = connection.prepareStatement(read)) {
+                long[] values = fence > 0 ? new long[] {fence, product, fence} : new long[] {product};
+                for (int i = 0; i < values.length; i++) statement.setLong(i + 1, values[i]);
+                ResultSet row = statement.executeQuery();
+                if (!row.next()) throw new SQLException("no such product, or the lock has ended, and another order had it");
                 count = row.getLong(1);
             }
+            if (count < quantity) return false;
             execute(connection, "UPDATE product SET count = ? WHERE id = ?", count - quantity, product);
             return insert(connection, product, quantity);
         });
     }
 
     private static boolean naive(long product, int quantity) throws Exception {
-        return readAndWrite(product, quantity, "", 0);
+        return readAndWrite(product, quantity, READ, 0);
     }
 
     private static boolean forUpdate(long product, int quantity) throws Exception {
-        return readAndWrite(product, quantity, " FOR UPDATE", 0);
+        return readAndWrite(product, quantity, READ + " FOR UPDATE", 0);
     }
 
     private static boolean decrement(long product, int quantity) throws Exception {
@@ -189,7 +193,7 @@ public final class Shop {
                 Thread.sleep(1);
             }
             try {
-                return readAndWrite(product, quantity, "", fenced ? Long.parseLong(grant) : 0);
+                return fenced ? readAndWrite(product, quantity, READ_FENCED, Long.parseLong(grant)) : naive(product, quantity);
             } finally {
                 if (PROTECTION.equals("redis-setnx")) redis.command("DEL", key); // after the lease has ended, the lock of another request
                 else redis.command("EVAL", UNLOCK, "1", key, token);

@@ -63,12 +63,8 @@ async function transaction(work) {
 
 const INSERT = "INSERT INTO order_item (product_id, quantity) VALUES ($1, $2)";
 
-function readAndWrite(product, quantity, { read = "SELECT count FROM product WHERE id = $1", fence } = {}) {
+function readAndWrite(product, quantity, read = "SELECT count FROM product WHERE id = $1") {
   return transaction(async (client) => {
-    if (fence) { // before the read, so that an older token can neither write nor read what a newer one will change
-      const raised = await client.query("UPDATE product SET fence = $1 WHERE id = $2 AND fence < $1", [fence, product]);
-      if (raised.rowCount === 0) throw new Error("the lock has ended, and another order had it");
-    }
     const { rows: [row] } = await client.query(read, [product]);
     if (!row || row.count < quantity) return false;
     await client.query("UPDATE product SET count = $1 WHERE id = $2", [row.count - quantity, product]);
@@ -77,7 +73,7 @@ function readAndWrite(product, quantity, { read = "SELECT count FROM product WHE
   });
 }
 
-const forUpdate = (product, quantity) => readAndWrite(product, quantity, { read: "SELECT count FROM product WHERE id = $1 FOR UPDATE" });
+const forUpdate = (product, quantity) => readAndWrite(product, quantity, "SELECT count FROM product WHERE id = $1 FOR UPDATE");
 
 function decrement(product, quantity) {
   return transaction(async (client) => {
@@ -108,6 +104,18 @@ function synchronized(product, quantity) {
   const sale = last.then(() => readAndWrite(product, quantity));
   last = sale.catch(() => {});
   return sale;
+}
+
+// The statement that reads also keeps the token, so no older one can write after it.
+function readAndWriteFenced(product, quantity, fence) {
+  return transaction(async (client) => {
+    const { rows: [row] } = await client.query("UPDATE product SET fence = $1 WHERE id = $2 AND fence < $1 RETURNING count", [fence, product]);
+    if (!row) throw new Error("the lock has ended, and another order had it");
+    if (row.count < quantity) return false;
+    await client.query("UPDATE product SET count = $1 WHERE id = $2", [row.count - quantity, product]);
+    await client.query(INSERT, [product, quantity]);
+    return true;
+  });
 }
 
 // ---- locks in Redis -----------------------------------------------------------------------------
@@ -178,7 +186,7 @@ const deleteWhateverIsThere = (redis, key) => redis.command("DEL", key); // afte
 
 const inRedisSetnx = (product, quantity) => inLock(product, setNx, deleteWhateverIsThere, () => readAndWrite(product, quantity));
 const inRedisLock = (product, quantity) => inLock(product, setNx, unlock, () => readAndWrite(product, quantity));
-const inFencedRedisLock = (product, quantity) => inLock(product, lockWithFence, unlock, (fence) => readAndWrite(product, quantity, { fence }));
+const inFencedRedisLock = (product, quantity) => inLock(product, lockWithFence, unlock, (fence) => readAndWriteFenced(product, quantity, fence));
 
 // ---- HTTP ---------------------------------------------------------------------------------------
 

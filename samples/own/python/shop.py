@@ -60,12 +60,8 @@ def transaction():
 # ---- selling ----------------------------------------------------------------------------------------
 
 
-def read_and_write(product, quantity, read="SELECT count FROM product WHERE id = %s", fence=None):
+def read_and_write(product, quantity, read="SELECT count FROM product WHERE id = %s"):
     with transaction() as cursor:
-        if fence is not None:  # before the read, so that an older token can neither write nor read what a newer one will change
-            cursor.execute("UPDATE product SET fence = %s WHERE id = %s AND fence < %s", (fence, product, fence))
-            if cursor.rowcount == 0:
-                raise TimeoutError("the lock has ended, and another order had it")
         cursor.execute(read, (product,))
         row = cursor.fetchone()
         if not row or row[0] < quantity:
@@ -104,6 +100,20 @@ process_lock = threading.Lock()
 def synchronized(product, quantity):
     with process_lock:
         return read_and_write(product, quantity)
+
+
+def read_and_write_fenced(product, quantity, fence):
+    """The statement that reads also keeps the token, so no older one can write after it."""
+    with transaction() as cursor:
+        cursor.execute("UPDATE product SET fence = %s WHERE id = %s AND fence < %s RETURNING count", (fence, product, fence))
+        row = cursor.fetchone()
+        if not row:
+            raise TimeoutError("the lock has ended, and another order had it")
+        if row[0] < quantity:
+            return False
+        cursor.execute("UPDATE product SET count = %s WHERE id = %s", (row[0] - quantity, product))
+        cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+        return True
 
 
 # ---- locks in Redis ---------------------------------------------------------------------------------
@@ -181,7 +191,7 @@ def in_redis_lock(product, quantity):
 
 def in_fenced_redis_lock(product, quantity):
     with redis_lock(product, lock_with_fence, unlock) as fence:
-        return read_and_write(product, quantity, fence=int(fence))
+        return read_and_write_fenced(product, quantity, int(fence))
 
 
 PROTECTIONS = {
