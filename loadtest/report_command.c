@@ -1,33 +1,58 @@
-/* `loadtest report`: prints a stored result again, in any format, so that nothing is run twice. */
+/* `loadtest report`: prints a stored result again, in any format, so that nothing is run twice; or compares several. */
+#include "loadtest/cli/complain.h"
 #include "loadtest/command/run_command.h"
+#include "loadtest/history/history.h"
 #include "loadtest/report/result.h"
 #include "loadtest/result_kinds.h"
 
-static int print(void *settings, const struct texts *files)
+#include <string.h>
+
+static int print(const json_t *document, const struct output_settings *settings)
 {
-    if (!output_valid(settings))
-        return ENDED_USAGE;
-    json_auto_t *document = result_load(files->item[0]);
-    if (!document)
-        return ENDED_USAGE;
     const struct result_kind *kind = result_kind_of(document);
     return kind && output_write(kind, document, settings) ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
+}
+
+/* The results may be the same file, or come from two machines with the same name: then a path tells them apart. */
+static int compare(json_t *const *results, const struct texts *files, const struct output_settings *settings)
+{
+    json_auto_t *document = history_new(results, files->item, files->count);
+    return document ? print(document, settings) : ENDED_USAGE;
+}
+
+static int begin(void *context, const struct texts *files)
+{
+    const struct output_settings *settings = context;
+    json_t *results[HISTORY_MAX] = {NULL};
+    size_t loaded = 0;
+    if (!output_valid(settings))
+        return ENDED_USAGE;
+    while (loaded < files->count && (results[loaded] = result_load(files->item[loaded])))
+        loaded++;
+    int status = loaded < files->count ? ENDED_USAGE
+                 : loaded == 1         ? print(results[0], settings)
+                                       : compare(results, files, settings);
+    for (size_t i = 0; i < loaded; i++)
+        json_decref(results[i]);
+    return status;
 }
 
 static const struct command COMMAND = {
     .line =
         {
             .name = "report",
-            .operands = "FILE",
+            .operands = "FILE…",
             .min_operands = 1,
-            .max_operands = 1,
-            .summary = "Prints a stored result again, in any format.\n"
-                       "\n"
-                       "FILE was written by --export-json or --format json. Use - for stdin.",
-            .example = "loadtest report --format markdown result.json",
+            .max_operands = HISTORY_MAX,
+            .summary =
+                "Prints a stored result again, in any format, or compares several results.\n"
+                "\n"
+                "FILE was written by --export-json or --format json. Use - for stdin. Several files must be results of "
+                "the same command. A difference is marked if it is larger than the spread of the runs.",
+            .example = "loadtest report before.json after.json --export-html difference.html",
             .groups = {{&output_options, 0}},
         },
-    .begin = print,
+    .begin = begin,
 };
 
 int report_main(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include "loadtest/explore/run/explore_result.h"
 #include "loadtest/faults/row.h"
 #include "loadtest/growth/growth.h"
+#include "loadtest/history/history.h"
 #include "loadtest/openloop/rush_row.h"
 #include "loadtest/own/check_row.h"
 #include "loadtest/own/schedules/explore_own_result.h"
@@ -18,9 +19,9 @@
 #include <string.h>
 
 static const struct result_kind *const KINDS[] = {
-    &compare_result, &explore_result,     &rush_result,        &faults_result,
-    &soak_result,    &bench_result,       &growth_result,      &diff_result,
-    &check_result,   &explore_own_result, &permutation_result, &specification_result,
+    &compare_result,     &explore_result,     &rush_result,          &faults_result, &soak_result,
+    &bench_result,       &growth_result,      &diff_result,          &check_result,  &history_result,
+    &explore_own_result, &permutation_result, &specification_result,
 };
 
 #define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])

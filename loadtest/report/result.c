@@ -6,6 +6,7 @@
 #include "loadtest/cli/selection.h"
 #include "loadtest/report/reproduce.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ json_t *result_load(const char *path)
     json_t *document = NULL;
     json_error_t error;
     if (!file || !text) {
-        complain("cannot open %s", path);
+        complain("cannot open %s: %s", path, file ? "out of memory" : strerror(errno));
     } else {
         size_t length = fread(text, 1, FILE_MAX_BYTES + 1, file);
         if (ferror(file) || length > FILE_MAX_BYTES)
@@ -83,7 +84,14 @@ json_t *result_load(const char *path)
 
     const json_t *version = json_object_get(document, "version");
     if (document && (!json_is_integer(version) || json_integer_value(version) != RESULT_VERSION)) {
-        complain("%s is not a result of loadtest, version %d", path, RESULT_VERSION);
+        if (json_is_integer(version))
+            complain("%s was written by another version of loadtest (format %" JSON_INTEGER_FORMAT
+                     "; this one reads %d): run the command again",
+                     path, json_integer_value(version), RESULT_VERSION);
+        else
+            complain(
+                "%s is not a result of loadtest: it has no 'version'. Use a file that --export-json wrote",
+                path);
         json_decref(document);
         document = NULL;
     }

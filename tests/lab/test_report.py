@@ -234,6 +234,57 @@ def test_faults_are_a_matrix_and_cycles_have_bars(browser, reports):
     assert "postgres-immediate" in browser.all("figure h3")[1].text  # what was lost comes first
 
 
+def changed_compare():
+    """The stored comparison, after a change that made one strategy slower and another faster, and broke a third."""
+    document = json.loads((RESULTS / "compare.json").read_text())
+    by_name = {row["strategy"]: row for row in document["rows"]}
+    for name, factor in (("select-for-update", 0.5), ("batched", 2)):
+        by_name[name]["orders_per_s"] *= factor
+        by_name[name]["orders_per_s_spread"] = {key: value * factor for key, value in by_name[name]["orders_per_s_spread"].items()}
+    by_name["optimistic"]["orders_per_s"] *= 0.999  # within the spread
+    by_name["mutex"]["verdict"] = "broken"
+    document["rows"].remove(by_name["etcd"])
+    document["settings"]["connections"] = 32
+    return document
+
+
+def test_two_results_are_compared_by_the_spread_of_their_runs(browser, folder):
+    (folder / "after.json").write_text(json.dumps(changed_compare()))
+    ran = report(RESULTS / "compare.json", folder / "after.json", "--format", "json", "--export-html", folder / "history.html")
+    assert ran.returncode == 0, ran.stderr
+    rows = {(row["row"], row["figure"]): row["assessment"] for row in json.loads(ran.stdout)["rows"]}
+    assert rows["select-for-update", "orders/s"] == "worse" and rows["batched", "orders/s"] == "better"
+    assert rows["optimistic", "orders/s"] == "within the spread" and rows["redis-lock", "orders/s"] == "the same"
+    assert rows["mutex", "verdict"] == "changed" and rows["etcd", "orders/s"] == "only in one result"
+    assert list(rows.values())[:4].count("the same") == 1  # those that differ come first: three of them
+    for scheme, width in (("light", 390), ("dark", 1280)):
+        check_looks(browser, folder / "history.html", scheme, width)
+    assert browser.all("h1")[0].text.startswith("3 of 141 figures differ beyond the spread: mutex changed (verdict), select-for-update worse by 50 %")
+    assert "different settings: connections" in browser.all(".warnings")[0].text
+
+
+@pytest.mark.parametrize(
+    "files, says",
+    (
+        (("compare.json", "bench.json"), "compare results of the same command"),
+        (("peers.json",), "results of the kind 'peers' cannot be printed"),
+        (("compare.svg",), "is not JSON"),
+        (("nothing.json",), "cannot open .*nothing.json: No such file"),
+        (("../shop.schema.json",), "it has no 'version'"),
+    ),
+)
+def test_a_file_that_is_no_result_is_named_in_a_sentence(files, says):
+    ran = report(*(RESULTS / file for file in files), "--format", "html")
+    assert ran.returncode in (2, 3) and ran.stdout == "", ran.stdout
+    assert len(ran.stderr.splitlines()) == 1 and re.search(says, ran.stderr), ran.stderr
+
+
+def test_a_result_of_another_version_is_named_in_a_sentence(folder):
+    (folder / "old.json").write_text('{"version": 7, "kind": "compare", "rows": []}')
+    ran = report(folder / "old.json")
+    assert ran.returncode == 2 and re.search("another version of loadtest .format 7; this one reads 1.: run the command again", ran.stderr)
+
+
 def column(browser, name):
     """The texts of a column of the first table."""
     table = browser.all("table.key")[0]
