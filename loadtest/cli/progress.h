@@ -6,12 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { PROGRESS_RATES = 12, SPARKLINE_MAX = PROGRESS_RATES * 3 + 1 };
+
 struct progress {
     double done; /* the share that was drawn last: it only grows */
     bool shown;
     size_t steps, step; /* of equal weight; STEP are done */
     char label[96];     /* what the current step is */
     int64_t started_us, drawn_us;
+    double rates[PROGRESS_RATES]; /* orders per second, the latest last */
+    size_t rate_count;
+    int64_t counted, counted_us; /* orders at the last rate, and when; 0: not yet */
 };
 
 /* Makes a bar; draws nothing yet. */
@@ -21,6 +26,11 @@ __attribute__((format(printf, 2, 3))) void progress_label(struct progress *progr
 /* SHARE (0–1) of the current step is done; DETAIL stands behind the label. Draws ten times a second at
  * most. */
 void progress_update(struct progress *progress, double share, const char *detail);
+/* ORDERS have been placed in the current step so far. The bar shows how many there are per second, and how that has changed. */
+void progress_count(struct progress *progress, int64_t orders);
+/* COUNT numbers, 0 or more and at most PROGRESS_RATES, as a line of blocks whose heights are shares of the largest. BUFFER of SPARKLINE_MAX
+ * bytes, returned. */
+const char *progress_sparkline(const double *numbers, size_t count, char *buffer);
 void progress_step_done(struct progress *progress);
 /* Erases the bar, so that something else can be printed. The next update draws it again. */
 void progress_wipe(void);

@@ -195,14 +195,21 @@ struct watched {
     struct progress *progress;
     const char *strategy, *phase;
     int64_t requests, window_ms, think_ms;
+    int64_t stock, quantity;
     double from, to; /* the share of the strategy's step */
 };
 
 static void show_load(void *context, int64_t answers, int64_t created, double elapsed_s)
 {
     const struct watched *watched = context;
-    char detail[64];
-    snprintf(detail, sizeof detail, ": %" PRId64 " orders", created);
+    char detail[120];
+    int64_t sold = created * watched->quantity;
+    if (watched->requests > 0)
+        snprintf(detail, sizeof detail, ": sold %" PRId64 " of %" PRId64 ", %" PRId64 " oversold", sold,
+                 watched->stock, sold > watched->stock ? sold - watched->stock : 0);
+    else
+        snprintf(detail, sizeof detail, ": %" PRId64 " orders", created);
+    progress_count(watched->progress, created);
     double share = watched->requests > 0 ? (double)answers / (double)watched->requests
                                          : elapsed_s * 1000 / (double)watched->window_ms;
     share = watched->from + (watched->to - watched->from) * (share < 1 ? share : 1);
@@ -275,6 +282,8 @@ static bool run_phase(struct testbed *testbed, const struct plan *plan, const st
     watched->strategy = subject->name;
     watched->phase = requests > 0 ? "sell-out" : "throughput";
     watched->requests = load.requests;
+    watched->stock = sale->stock;
+    watched->quantity = sale->quantity;
     watched->window_ms = load.window_ms;
     watched->think_ms = think_ms;
     show_load(watched, 0, 0, 0);

@@ -114,8 +114,15 @@ static bool run_cycles(const struct faults_settings *settings, struct fault_run 
         run->seed = (uint64_t)settings->seed * 1000003 + (uint64_t)(run->fault - faults) * 10007 +
                     (uint64_t)run->cycle * 131;
         run->random = random_from(run->seed);
-        char detail[64];
-        snprintf(detail, sizeof detail, ": cycle %" PRId64 " of %" PRId64, run->cycle + 1, cycles);
+        char detail[120];
+        int64_t acknowledged = 0, lost = 0;
+        for (size_t i = 0; i < run->count; i++) {
+            acknowledged += run->subjects[i].counts.acknowledged;
+            lost += run->subjects[i].counts.lost;
+        }
+        snprintf(detail, sizeof detail,
+                 ": cycle %" PRId64 " of %" PRId64 ", %" PRId64 " orders acknowledged, %" PRId64 " lost",
+                 run->cycle + 1, cycles, acknowledged, lost);
         progress_update(progress, run->cycle < cycles ? (double)run->cycle / (double)cycles : 1, detail);
         if (!CYCLES[run->fault->cycle](run))
             return false;

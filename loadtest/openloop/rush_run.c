@@ -164,6 +164,7 @@ static void show_load(void *context, int64_t answers, int64_t created, double el
     const struct watched *watched = context;
     char detail[64];
     snprintf(detail, sizeof detail, ": %" PRId64 " answers, %" PRId64 " orders", answers, created);
+    progress_count(watched->progress, created);
     progress_update(watched->progress, elapsed_s / watched->seconds, detail);
 }
 

@@ -35,6 +35,7 @@ static void show(void *context, int64_t answers, int64_t created, double elapsed
     char detail[64];
     (void)answers, (void)elapsed_s;
     snprintf(detail, sizeof detail, ": %" PRId64 " orders", watched->before + created);
+    progress_count(watched->progress, watched->before + created);
     progress_update(watched->progress, (double)(watched->before + created) / (double)watched->wanted, detail);
 }
 

@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "loadtest/chart/gnuplot.h"
+#include "loadtest/cli/progress.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/report/format.h"
@@ -316,6 +317,35 @@ static void test_other_documents(void **state)
     assert_false(table_open(&compare_result, empty, &table));
 }
 
+static void test_a_sparkline_has_a_block_for_each_number(void **state)
+{
+    char buffer[SPARKLINE_MAX];
+    assert_string_equal(progress_sparkline((const double[]){0, 50, 100}, 3, buffer), "▁▅█");
+    assert_string_equal(progress_sparkline((const double[]){0, 0}, 2, buffer), "▁▁");
+    assert_string_equal(progress_sparkline(NULL, 0, buffer), "");
+}
+
+/* The rates of an earlier step, and a count that begins again, are no drop of the rate. */
+static void test_rates_begin_again_with_a_step(void **state)
+{
+    struct progress progress = progress_begin(2);
+    progress_count(&progress, 1000);
+    progress.counted_us -= 1000000;
+    progress_count(&progress, 1500);
+    assert_int_equal(progress.rate_count, 1);
+    assert_true(progress.rates[0] > 200 && progress.rates[0] <= 500);
+    progress.counted_us -= 1000000;
+    progress_count(&progress, 10);
+    assert_int_equal(progress.rate_count, 1);
+    for (int i = 0; i < 3 * PROGRESS_RATES; i++) {
+        progress.counted_us -= 1000000;
+        progress_count(&progress, 10 + i);
+    }
+    assert_int_equal(progress.rate_count, PROGRESS_RATES);
+    progress_label(&progress, "next");
+    assert_int_equal(progress.rate_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +362,8 @@ int main(void)
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_markdown_cells_stay_cells),
         cmocka_unit_test(test_html_is_escaped),
+        cmocka_unit_test(test_a_sparkline_has_a_block_for_each_number),
+        cmocka_unit_test(test_rates_begin_again_with_a_step),
         cmocka_unit_test(test_html_begins_with_the_finding),
         cmocka_unit_test(test_the_command_is_one_for_a_shell),
         cmocka_unit_test(test_a_plot_takes_no_orders_from_a_name),
