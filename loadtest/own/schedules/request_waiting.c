@@ -1,0 +1,263 @@
+/* Waits until a request has come to rest: held at its next statement, blocked in a server, waiting in the program, or at its end. */
+#include "loadtest/own/schedules/request_runner_impl.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { STUCK_US = 4000000 }; /* longer than PostgreSQL's deadlock_timeout of one second */
+
+static int actor_of_pid(struct request_runner *runner, int32_t pid)
+{
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+        const struct gate_connection *connection = gate_connection(runner->settings.gate, i);
+        if (connection->used && connection->pid == pid)
+            return connection->owner;
+    }
+    return GATE_NO_OWNER;
+}
+
+/* Sets the bits of what the statement that runs on connection AT waits for; 0: it does not wait. The gate's lock is not held while the
+ * servers are asked. False, having said why on stderr. */
+static bool ask_blockers(struct request_runner *runner, size_t at, unsigned *ret_blockers)
+{
+    const struct gate_connection connection = *gate_connection(runner->settings.gate, at);
+    int32_t pids[SHOP_BLOCKERS_MAX];
+    size_t count = 0;
+    bool asked = true, waits = false;
+    gate_unlock(runner->settings.gate);
+    if (connection.server == RUNS_POSTGRES)
+        asked = shop_database_blockers(runner->settings.database, connection.pid, pids, &count);
+    else if (connection.may_wait)
+        asked = redis_control_waits(runner->settings.redis, connection.port, &waits);
+    gate_lock(runner->settings.gate);
+    *ret_blockers = waits ? RUN_WAITS_FOR_COMMAND : 0;
+    for (size_t i = 0; i < count; i++) {
+        int actor = actor_of_pid(runner, pids[i]);
+        *ret_blockers |= actor == GATE_NO_OWNER ? RUN_WAITS_FOR_OTHERS : 1U << (unsigned)actor;
+    }
+    return asked;
+}
+
+static bool another_is_inside(const struct request_runner *runner, const struct actor *actor)
+{
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        if (&runner->actors[i] != actor && runner->actors[i].state == REQUEST_INSIDE)
+            return true;
+    return false;
+}
+
+/* The connection over which ACTOR's next statement has come; NOWHERE. Trivial statements pass. If another request waits in the program, a
+ * statement outside a transaction may be that one's: it counts as ACTOR's only if ACTOR is QUIET and has not ended. */
+static size_t find_held(struct request_runner *runner, struct actor *actor, bool quiet)
+{
+    bool is_unclear = !quiet && another_is_inside(runner, actor);
+    struct gate *gate = runner->settings.gate;
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+        struct gate_connection *connection = gate_connection(gate, i);
+        if (!connection->used || !connection->held)
+            continue;
+        bool is_others = false;
+        for (size_t other = 0; other < runner->settings.requests; other++)
+            is_others |= runner->actors[other].at == i && &runner->actors[other] != actor;
+        if (is_others || (is_unclear && connection->transaction == 'I'))
+            continue;
+        connection->owner = (int)actor->number;
+        if (actor->crashed)
+            gate_refuse(gate, i);
+        else if (connection->trivial)
+            gate_release(gate, i);
+        else
+            return i;
+    }
+    return NOWHERE;
+}
+
+/* The connection on which a statement of ACTOR runs. */
+static size_t find_running(struct request_runner *runner, const struct actor *actor)
+{
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+        const struct gate_connection *connection = gate_connection(runner->settings.gate, i);
+        if (connection->used && connection->running && connection->owner == (int)actor->number)
+            return i;
+    }
+    return NOWHERE;
+}
+
+/* The program opens a connection, so it is not silent, however long PostgreSQL takes. */
+static bool a_connection_starts(const struct request_runner *runner)
+{
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++)
+        if (gate_connection(runner->settings.gate, i)->starts)
+            return true;
+    return false;
+}
+
+static bool has_come_to_rest(struct request_runner *runner, struct actor *actor, bool quiet)
+{
+    if (actor->ended) {
+        actor->state = REQUEST_ENDED;
+        actor->at = NOWHERE;
+        return true;
+    }
+    actor->at = find_held(runner, actor, quiet);
+    actor->state = REQUEST_HELD;
+    return actor->at != NOWHERE;
+}
+
+/* Requests can share a connection to Redis, where commands keep their sequence. Then that of one is queued behind the one at which another is
+ * held. False, having said so on stderr, or that the gate cannot hold what comes. */
+static bool can_be_held(struct request_runner *runner, const struct actor *actor)
+{
+    const char *problem = gate_problem(runner->settings.gate);
+    if (problem)
+        complain("%s", problem);
+    for (size_t i = 0; i < runner->settings.requests && !problem; i++) {
+        const struct actor *other = &runner->actors[i];
+        if (other == actor || other->state != REQUEST_HELD || other->at == NOWHERE)
+            continue;
+        const struct gate_connection *connection = gate_connection(runner->settings.gate, other->at);
+        if (connection->server != RUNS_REDIS || connection->queued <= other->queued)
+            continue;
+        complain(
+            "requests %c and %c share a connection to Redis, on which no command overtakes another, so the gate cannot hold one of "
+            "them alone. Start an instance for each request with --instances, or give each request a connection",
+            'A' + (char)other->number, 'A' + (char)actor->number);
+        return false;
+    }
+    return !problem;
+}
+
+static void note_queues(struct request_runner *runner)
+{
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        if (runner->actors[i].at != NOWHERE)
+            runner->actors[i].queued = gate_connection(runner->settings.gate, runner->actors[i].at)->queued;
+}
+
+/* With the gate's lock: waits until the actor, which runs, has come to rest. */
+bool runner_settle(struct request_runner *runner, struct actor *actor)
+{
+    struct gate *gate = runner->settings.gate;
+    int64_t begin = monotonic_us(), end = begin + runner->settings.service->description->timeout_ms * 1000,
+            silent_since = begin;
+    actor->at = NOWHERE;
+    actor->blockers = 0;
+    note_queues(runner);
+    while (!interrupted() && monotonic_us() < end + STUCK_US) {
+        if (!can_be_held(runner, actor))
+            return false;
+        if (has_come_to_rest(runner, actor, false)) {
+            int64_t silence = monotonic_us() - silent_since;
+            runner->silence_us = silence > runner->silence_us ? silence : runner->silence_us;
+            return !actor->failed;
+        }
+        size_t running = find_running(runner, actor);
+        if (actor->cuts && running != NOWHERE && gate_connection(gate, running)->has_answers) {
+            gate_close_connection(gate, running);
+            actor->cuts = false;
+            continue;
+        }
+        if (a_connection_starts(runner))
+            silent_since = monotonic_us();
+        gate_wait(gate, monotonic_us() + LOOK_US);
+        if (has_come_to_rest(runner, actor, false))
+            continue;
+        if (running != NOWHERE && find_running(runner, actor) == running) {
+            silent_since = monotonic_us();
+            if (monotonic_us() - begin < LOOK_US)
+                continue;
+            if (!ask_blockers(runner, running, &actor->blockers))
+                return false;
+            if (actor->blockers == 0 || find_running(runner, actor) != running)
+                continue;
+            gate_connection(gate, running)->keep_answers = true;
+            /* It may have gone on since the question: then its answer is kept, and it counts as blocked until its turn. */
+            actor->at = running;
+            actor->state = REQUEST_BLOCKED;
+            return true;
+        }
+        if (runner->quiet_us > 0 && monotonic_us() - silent_since > runner->quiet_us) {
+            if (!has_come_to_rest(runner, actor, true))
+                actor->state = REQUEST_INSIDE;
+            return true;
+        }
+    }
+    if (!interrupted())
+        complain("request %c did not end within %" PRId64
+                 " ms, and did not wait in PostgreSQL; give it more time with --timeout",
+                 'A' + (char)actor->number, runner->settings.service->description->timeout_ms);
+    return false;
+}
+
+/* Lets those go on that waited for what has just run. True in *RET_WENT if one did. */
+static bool wake_waiters(struct request_runner *runner, bool *ret_went)
+{
+    struct gate *gate = runner->settings.gate;
+    *ret_went = false;
+    for (size_t i = 0; i < runner->settings.requests; i++) {
+        struct actor *actor = &runner->actors[i];
+        if (actor->state == REQUEST_BLOCKED) {
+            size_t at = actor->at;
+            while (!gate_connection(gate, at)->has_answers && gate_connection(gate, at)->used) {
+                if (!ask_blockers(runner, at, &actor->blockers))
+                    return false;
+                if (actor->blockers != 0)
+                    break;
+                gate_wait(gate, monotonic_us() + LOOK_US);
+            }
+            if (gate_connection(gate, at)->used && !gate_connection(gate, at)->has_answers)
+                continue;
+            if (gate_connection(gate, at)->server == RUNS_REDIS)
+                idle_repeats_changed(&runner->repeats);
+            if (!actor->cuts)
+                gate_release_answers(gate, at);
+        } else if (actor->state != REQUEST_INSIDE) {
+            continue;
+        }
+        enum request_state before = actor->state;
+        size_t at = actor->at;
+        if (!runner_settle(runner, actor))
+            return false;
+        if (actor->waits && actor->state != REQUEST_BLOCKED) {
+            snprintf(actor->waits->answer, sizeof actor->waits->answer, "%s",
+                     gate_connection(gate, at)->answer);
+            actor->waits = NULL;
+        }
+        *ret_went |= before != actor->state;
+    }
+    return true;
+}
+
+bool runner_wake_waiters(struct request_runner *runner)
+{
+    bool went = true;
+    while (went)
+        if (!wake_waiters(runner, &went))
+            return false;
+    return true;
+}
+
+bool runner_has(const struct request_runner *runner, enum request_state state)
+{
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        if (runner->actors[i].state == state)
+            return true;
+    return false;
+}
+
+/* If all wait for each other PostgreSQL ends one of them after its deadlock_timeout; and a slow program is not stuck. */
+bool runner_await_deadlock(struct request_runner *runner)
+{
+    int64_t end = monotonic_us() + STUCK_US;
+    while (!runner_has(runner, REQUEST_HELD) && runner_has(runner, REQUEST_BLOCKED) && monotonic_us() < end &&
+           !interrupted()) {
+        gate_wait(runner->settings.gate, monotonic_us() + LOOK_US);
+        if (!runner_wake_waiters(runner))
+            return false;
+    }
+    return true;
+}
