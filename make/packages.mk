@@ -22,6 +22,9 @@ DEPS_TESTER  = $$(apt-cache depends postgresql 2>/dev/null | sed -n 's/^ *Depend
 DEPS_PICTURES := python3-pil
 # What the services in samples/ are made of, for `make peers` and the tests of samples/own, with nodejs and node-pg (make/node-pg).
 DEPS_PEERS   := default-jdk-headless libhikaricp-java libpostgresql-jdbc-java libjetty9-java libservlet-api-java libslf4j-java
+# The frameworks of docs/frameworks, with DEPS_PEERS.
+DEPS_FRAMEWORKS := python3-django python3-psycopg2 ruby ruby-activerecord ruby-pg ruby-webrick php-cli php-illuminate-database php-pgsql \
+                libhibernate3-java libjavassist-java
 DEPS_LINT    := clang-tidy clang-format shellcheck
 
 # Asked once and only when something is compiled, since `make deps` may be what installs pkg-config.
@@ -52,3 +55,9 @@ deps-lint: deps-test ## install these and the linters
 deps-peers: deps ## install these and what the services in samples/ use
 	$(call install_packages,$(DEPS_PEERS))
 	@make/node-pg $(BUILD)/peers/modules
+
+deps-frameworks: deps-peers ## install these and the frameworks of docs/frameworks: Django, ActiveRecord, Eloquent, Hibernate
+	$(call install_packages,$(DEPS_FRAMEWORKS))
+
+deps-orms: ## install the ORMs of docs/frameworks/node.md from npm
+	@make/node-orms $(BUILD)/node-orms
