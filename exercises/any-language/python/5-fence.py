@@ -1,0 +1,32 @@
+"""Exercise 5: the lease can end before its holder finishes. Each grant of the lock has a token that is greater than all earlier ones, and
+product has a column fence, which starts at 0. Use them so that the row refuses a late holder."""
+
+import secrets
+import time
+
+from servers import redis, transaction
+
+GRANT = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 2000) then return redis.call('INCR', KEYS[2]) end return 0"
+RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+
+def order_with(token, product, quantity):
+    with transaction() as cursor:
+        cursor.execute("SELECT count FROM product WHERE id = %s", (product,))
+        count = cursor.fetchone()[0]
+        if count < quantity:
+            return False
+        cursor.execute("UPDATE product SET count = %s, fence = %s WHERE id = %s", (count - quantity, token, product))
+        cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+        return True
+
+
+def order(product, quantity):
+    key, owner = f"lock:{product}", secrets.token_hex(8)
+    with redis() as server:
+        while not (token := server.eval(GRANT, 2, key, f"token:{product}", owner)):
+            time.sleep(0.01)
+        try:
+            return order_with(token, product, quantity)
+        finally:
+            server.eval(RELEASE, 1, key, owner)

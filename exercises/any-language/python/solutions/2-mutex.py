@@ -1,0 +1,18 @@
+"""The mutex is around the transaction, so it is released after the COMMIT, and on every path."""
+
+import threading
+
+from servers import transaction
+
+mutex = threading.Lock()
+
+
+def order(product, quantity):
+    with mutex, transaction() as cursor:
+        cursor.execute("SELECT count FROM product WHERE id = %s", (product,))
+        count = cursor.fetchone()[0]
+        if count < quantity:
+            return False
+        cursor.execute("UPDATE product SET count = %s WHERE id = %s", (count - quantity, product))
+        cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+        return True
