@@ -61,7 +61,7 @@ static void test_characters_that_control_the_text(void **state)
                      32, "a?b?c");                                    /* C1 controls */
     assert_shortened("a\u202eb\u202cc\u2066d\u2069", 32, "a?b?c?d?"); /* override, embedding, isolate */
     assert_shortened("\u200e\u200f\u061c\u2028\u2029", 32, "?????");  /* marks; line and paragraph ends */
-    assert_shortened("\u200b\u200d\u202a\u202c", 4, "???");           /* each takes one byte */
+    assert_shortened("\u200b\u200d\u202a\u202c", 5, "????");          /* each takes one byte */
     assert_shortened("\u00a0\u2010\u202f\u206a", 32, "\u00a0\u2010\u202f\u206a"); /* their neighbours */
 }
 
