@@ -95,31 +95,32 @@ def test_samples_follow_the_schema():
 # ---- services that are wrong in one way -------------------------------------------------------------
 
 FAKE = '''
-import os, sys, threading, time
+import itertools, os, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import psycopg2
-mode, posts = os.environ["MODE"], []
+mode, numbers = os.environ["MODE"], itertools.count(1)
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.reply(200)
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        posts.append(self.path)
-        if mode == "silent" or mode == "hang" and len(posts) > 1:
+        number = next(numbers)
+        loses = mode == "lose" and number % 10 == 0
+        if mode == "silent" or mode == "hang" and number > 1:
             time.sleep(3600)
-        if mode == "die" and len(posts) > 5:
+        if mode == "die" and number > 5:
             print("the fake gives up", flush=True)
             os._exit(7)
         connection = psycopg2.connect(os.environ["DATABASE_URL"])
         with connection, connection.cursor() as cursor:
             cursor.execute("UPDATE product SET count = count - 1 WHERE id = 1 AND count > 0")
             sold = cursor.rowcount
-            if sold and mode != "drift" and not (mode == "lose" and len(posts) % 10 == 0):
+            if sold and mode != "drift" and not loses:
                 cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (1, 1)")
-            if mode == "lose" and sold and len(posts) % 10 == 0:
+            if sold and loses:
                 connection.rollback()
         connection.close()
-        self.reply((200 if mode == "deny" and len(posts) == 1 else 409 if mode == "deny" else 201) if sold else 409)
+        self.reply((200 if mode == "deny" and number == 1 else 409 if mode == "deny" else 201) if sold else 409)
     def reply(self, status):
         self.send_response(status)
         self.send_header("Content-Length", "0")
