@@ -13,13 +13,13 @@ COPY stack/container/install /usr/local/sbin/install-packages
 
 FROM base AS build
 RUN install-packages gcc libc6-dev make pkg-config libmicrohttpd-dev libpq-dev libjansson-dev \
-    libcurl4-openssl-dev libhiredis-dev libzookeeper-st-dev libqrencode-dev cmark python3
+    libcurl4-openssl-dev libhiredis-dev libzookeeper-st-dev libqrencode-dev libmariadb-dev cmark python3
 WORKDIR /src
 COPY . .
 RUN make -j"$(nproc)" programs && make install DESTDIR=/installed
 
 FROM base AS programs
-RUN install-packages libmicrohttpd12 libpq5 libjansson4 libcurl4 libhiredis0.14 libzookeeper-st2 libqrencode4 curl \
+RUN install-packages libmicrohttpd12 libpq5 libjansson4 libcurl4 libhiredis0.14 libzookeeper-st2 libqrencode4 libmariadb3 curl \
     && useradd --system --uid 999 --user-group --no-create-home --home-dir / oversell
 COPY --from=build /installed/usr/local /usr/local
 COPY stack/container/with-keys /usr/local/bin/

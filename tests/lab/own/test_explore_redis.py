@@ -283,7 +283,10 @@ def test_requests_that_share_a_connection(services):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_survives_crashes_and_lost_answers(language, protection, fault):
     found = result(sample(language), protection, "--faults", fault)
-    assert is_clean(found) and found["warnings"] == [], found
+    assert is_clean(found), found
+    # A single statement in autocommit leaves no place for a crash, which comes between two statements.
+    no_place = (language, protection, fault) == ("node", "statement", "crash")
+    assert [warning.split(":")[0] for warning in found["warnings"]] == (["No fault happened"] if no_place else []), found
 
 
 def test_a_crash_between_two_transactions(services):
