@@ -14,8 +14,8 @@ static bool is_output(const char *word)
     static const char *const NAMES[] = {"--format", "--output", "--export-", "--trace-out", "--progress"};
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
         size_t length = strlen(NAMES[i]);
-        bool whole = NAMES[i][length - 1] == '-' || word[length] == 0 || word[length] == '=';
-        if (strncmp(word, NAMES[i], length) == 0 && whole)
+        if (strncmp(word, NAMES[i], length) == 0 &&
+            (NAMES[i][length - 1] == '-' || word[length] == 0 || word[length] == '='))
             return true;
     }
     return false;

@@ -22,7 +22,8 @@ static void add_message(struct stream *stream, char type, const void *body, size
     uint32_t length = htonl((uint32_t)size + 4);
     add(stream, &type, 1);
     add(stream, &length, sizeof length);
-    add(stream, body, size);
+    if (size > 0)
+        add(stream, body, size);
 }
 
 /* A statement as JDBC and node-postgres send it: Parse, Bind with one text parameter or none, Execute. */
