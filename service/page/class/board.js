@@ -38,7 +38,7 @@ function showNames() {
 
 function showQuestion() {
   const { question, votes, learners } = board;
-  byId("question").hidden = !question;
+  byId("question").hidden = byId("voted").hidden = !question;
   document.body.classList.toggle("has-question", question !== null);
   byId("close-question").hidden = !question?.open;
   byId("clear-question").hidden = !question || question.open;

@@ -11,7 +11,7 @@ from browser import Browser
 from learner import bearer
 
 SCREENS = ((1024, 768), (1280, 720))
-NAME = "class.example"
+NAME = "computers-of-the-first-floor.example"  # so long that the line with the address and the code wraps
 QUESTION = {"text": "What will B read?", "answers": ["0", "1", "it waits"]}
 
 
