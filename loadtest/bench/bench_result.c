@@ -58,16 +58,23 @@ static bool note_rates(struct notes *notes, const json_t *row)
     double echo_per_s = real(row, "echo_per_s");
     if (echo_per_s <= 0)
         return true;
-    char other[160];
+    char other[240];
+    double pgbench_per_s = real(row, "pgbench_per_s");
     if (json_object_get(row, "script_per_s"))
         snprintf(other, sizeof other,
                  "the script in Redis without the service %.0f/s. Compared with POST /echo alone: %.3f.",
                  real(row, "script_per_s"), real(row, "numerator_per_s") / echo_per_s);
     else if (json_object_get(row, "get_product_per_s"))
         snprintf(other, sizeof other, "the same SQL in pgbench %.0f/s, GET /products/1 %.0f/s.",
-                 real(row, "pgbench_per_s"), real(row, "get_product_per_s"));
+                 pgbench_per_s, real(row, "get_product_per_s"));
+    else if (real(row, "denominator_per_s") == pgbench_per_s)
+        snprintf(
+            other, sizeof other,
+            "the same SQL in pgbench %.0f/s. If their times add up, 1 / (1/echo + 1/pgbench), the ratio can be at "
+            "most %.3f.",
+            pgbench_per_s, echo_per_s / (echo_per_s + pgbench_per_s));
     else
-        snprintf(other, sizeof other, "the same SQL in pgbench %.0f/s.", real(row, "pgbench_per_s"));
+        snprintf(other, sizeof other, "the same SQL in pgbench %.0f/s.", pgbench_per_s);
     return notes_add(notes, NOTE_ADVICE,
                      "%s, for comparison: the same request without the database (POST /echo) %.0f/s, %s",
                      name, echo_per_s, other);

@@ -1,14 +1,15 @@
-/* Measures how long the disk takes to flush a write of the size of a WAL page, during a sale: a thread writes and flushes
- * every 20 ms. It also measures how late the thread woke up, which shows busy processors. */
+/* Measures what else can delay orders during a sale: slow flushes, late wake-ups, and processor time that is withheld. */
 #include "loadtest/openloop/flush_probe.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/stats/cpu_steal.h"
 #include "loadtest/stats/hdr.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define FLUSH_EVERY_US (FLUSH_EVERY_MS * INT64_C(1000))
+#define SECOND_US INT64_C(1000000)
 #define FILE_PAGES 128 /* written before the start: a WAL segment has its blocks as well before it is used */
 
 struct flush_probe {
@@ -27,6 +29,8 @@ struct flush_probe {
     bool stops;
     int error; /* the thread's, until it has ended; then the caller's, as the histograms */
     struct hdr flush, wakeup;
+    struct cpu_ticks begin;      /* of the whole sale */
+    double worst_stolen_percent; /* of a second; the thread's until it has ended */
     char page[FLUSH_BYTES];
 };
 
@@ -49,10 +53,23 @@ static bool next_turn(struct flush_probe *probe, int64_t until_us)
     return goes_on;
 }
 
+/* A second that began at *SECOND has passed; the next one begins. */
+static void note_second(struct flush_probe *probe, struct cpu_ticks *second)
+{
+    struct cpu_ticks now;
+    if (!cpu_ticks_read(&now))
+        return;
+    double stolen = cpu_stolen_percent(second, &now);
+    if (stolen > probe->worst_stolen_percent)
+        probe->worst_stolen_percent = stolen;
+    *second = now;
+}
+
 static void *flush_pages(void *context)
 {
     struct flush_probe *probe = context;
-    int64_t due_us = monotonic_us() + FLUSH_EVERY_US;
+    int64_t second_us = monotonic_us(), due_us = second_us + FLUSH_EVERY_US;
+    struct cpu_ticks second = probe->begin;
     for (int64_t page = 0; probe->error == 0 && next_turn(probe, due_us); page++) {
         int64_t start_us = monotonic_us();
         hdr_add(&probe->wakeup, start_us - due_us);
@@ -66,6 +83,10 @@ static void *flush_pages(void *context)
         due_us += FLUSH_EVERY_US;
         if (due_us <= end_us)
             due_us = end_us + FLUSH_EVERY_US;
+        if (end_us - second_us >= SECOND_US) {
+            note_second(probe, &second);
+            second_us = end_us;
+        }
     }
     return NULL;
 }
@@ -107,7 +128,8 @@ struct flush_probe *flush_probe_start(const char *folder)
     int error = open_file(probe, folder);
     sigset_t all, before;
     sigfillset(&all);
-    if (error == 0) { /* signals interrupt the main thread's waits, not the probe's */
+    (void)cpu_ticks_read(&probe->begin); /* without times, nothing counts as withheld */
+    if (error == 0) {                    /* signals interrupt the main thread's waits, not the probe's */
         pthread_sigmask(SIG_SETMASK, &all, &before);
         error = pthread_create(&probe->thread, NULL, flush_pages, probe);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -130,6 +152,9 @@ bool flush_probe_stop(struct flush_probe *probe, struct flushes *ret_flushes)
     pthread_mutex_unlock(&probe->mutex);
     pthread_join(probe->thread, NULL);
     int error = probe->error;
+    struct cpu_ticks end;
+    (void)cpu_ticks_read(&end);
+    double stolen = cpu_stolen_percent(&probe->begin, &end);
     if (error != 0)
         complain("cannot measure flushes: %s", strerror(error));
     else if (probe->flush.count > 0)
@@ -139,6 +164,8 @@ bool flush_probe_stop(struct flush_probe *probe, struct flushes *ret_flushes)
             .p99_ms = (double)hdr_percentile(&probe->flush, 0.99) / 1e3,
             .max_ms = (double)probe->flush.max_us / 1e3,
             .wakeup_p99_ms = (double)hdr_percentile(&probe->wakeup, 0.99) / 1e3,
+            .stolen_percent = stolen,
+            .worst_stolen_percent = fmax(stolen, probe->worst_stolen_percent),
         };
     probe_free(probe);
     return error == 0;

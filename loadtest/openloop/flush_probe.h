@@ -1,5 +1,5 @@
-/* Measures how long the disk takes to flush a write of the size of a WAL page, during a sale: a thread writes and flushes
- * every 20 ms. It also measures how late the thread woke up, which shows busy processors. */
+/* Measures what else can delay orders during a sale. A thread writes a WAL page's size to the disk and flushes it every 20 ms. The
+ * probe also measures how late the thread woke up, and how much processor time a hypervisor withheld. */
 #ifndef OVERSELL_LOADTEST_OPENLOOP_FLUSH_PROBE_H
 #define OVERSELL_LOADTEST_OPENLOOP_FLUSH_PROBE_H
 
@@ -13,6 +13,9 @@ struct flushes {
     int64_t count;                 /* 0: not measured; the rest is then 0 */
     double p50_ms, p99_ms, max_ms; /* of write and fdatasync */
     double wakeup_p99_ms;          /* how late the thread woke up, the 99th percentile */
+    double
+        stolen_percent; /* processor time that a hypervisor withheld: of the whole sale, and of its worst second */
+    double worst_stolen_percent;
 };
 
 struct flush_probe;

@@ -6,6 +6,7 @@
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,9 +215,10 @@ static bool add_flushes(const json_t *rows, struct notes *notes)
     return well;
 }
 
-/* Why a strategy missed the goal, as far as the flushes show it. A flush, or a late wake-up, is a possible reason if its own p99
- * is at least half of the orders'. A flush ends with a wake-up, so it must also be twice as slow as one. */
-static bool add_reason(const json_t *row, struct notes *notes)
+/* Why a strategy missed the goal, as far as the probe shows it. A flush, or a late wake-up, is a possible reason if its own p99
+ * is at least half of the orders'. A flush ends with a wake-up, so it must also be twice as slow as one. Processor time that a
+ * hypervisor withheld is one if it was more than LOAD_PERCENT (0: unknown) of the maximum leaves free, so that a queue grew. */
+static bool add_reason(const json_t *row, double load_percent, struct notes *notes)
 {
     const json_t *flush = json_object_get(row, "flush_ms");
     if (!flush || standing_of(row) != MISSED)
@@ -240,6 +242,14 @@ static bool add_reason(const json_t *row, struct notes *notes)
             "%s: busy processors can explain the p99 of %.1f ms: 1 %% of the wake-ups of a sleeping thread were "
             "more than %.1f ms late. 99 %% of the flushes took at most %.1f ms.",
             strategy, orders, wakeup, flushes);
+    double stolen = json_number_value(
+        json_object_get(json_object_get(row, "stolen_percent"), "worst_second"));
+    if (load_percent > 0 && stolen > 0 && stolen >= 100 - load_percent)
+        return notes_add(
+            notes, NOTE_ADVICE,
+            "%s: the hypervisor can explain the p99 of %.1f ms: in the worst second it withheld %.0f %% of the "
+            "processor time, and the load of %.0f %% leaves %.0f %% free. 99 %% of the flushes took at most %.1f ms.",
+            strategy, orders, stolen, load_percent, fmax(0, 100 - load_percent), flushes);
     return notes_add(
         notes, NOTE_ADVICE,
         "%s: the disk alone does not explain the p99 of %.1f ms: 99 %% of the flushes took at most %.1f ms.",
@@ -300,12 +310,16 @@ static bool add_notes(const json_t *document, struct notes *notes)
         if (!add_warnings(row, late_ms, notes))
             return false;
     }
+    const json_t *settings = json_object_get(document, "settings");
     /* In a flash sale the percentiles are those of three sales in one. */
-    bool flat = strcmp(result_text(json_object_get(document, "settings"), "shape"), "flat") == 0;
+    bool flat = strcmp(result_text(settings, "shape"), "flat") == 0;
+    double load_percent = result_number(settings, "rate") > 0
+                              ? 0
+                              : json_number_value(json_object_get(settings, "load_percent"));
     if (!add_flushes(rows, notes) || (flat && !add_steadiness(rows, notes)))
         return false;
     json_array_foreach(rows, i, row) {
-        if (flat && !add_reason(row, notes))
+        if (flat && !add_reason(row, load_percent, notes))
             return false;
     }
     return notes_of_compare(document, notes);

@@ -192,10 +192,16 @@ static const struct json_member FIGURES[] = {FIGURE("maximum_per_s", rush.maximu
                                              BOOKS(drift),
                                              BOOKS(negative)};
 
-static json_t *flushes_json(const struct flushes *flushes)
+/* Sets what the probe has measured, if there was one. */
+static bool set_flushes(json_t *row, const struct flushes *flushes)
 {
-    return json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)flushes->count, "p50", flushes->p50_ms,
-                     "p99", flushes->p99_ms, "max", flushes->max_ms, "wakeup_p99", flushes->wakeup_p99_ms);
+    if (flushes->count == 0)
+        return true;
+    json_auto_t *measured = json_pack(
+        "{s:{s:I, s:f, s:f, s:f, s:f}, s:{s:f, s:f}}", "flush_ms", "count", (json_int_t)flushes->count, "p50",
+        flushes->p50_ms, "p99", flushes->p99_ms, "max", flushes->max_ms, "wakeup_p99", flushes->wakeup_p99_ms,
+        "stolen_percent", "mean", flushes->stolen_percent, "worst_second", flushes->worst_stolen_percent);
+    return json_object_update(row, measured) == 0;
 }
 
 static json_t *figures_json(const struct rush_plan *plan, const struct rush *rush)
@@ -212,11 +218,8 @@ static json_t *figures_json(const struct rush_plan *plan, const struct rush *rus
                                   "books", rush->books_kept, "answers", rush->answers_kept, "witness",
                                   witness_text(&rush->books), "outcomes", answers_json(rush, ALL_PHASES),
                                   "phases", phases_json(plan, rush));
-    if (rush->flushes.count > 0 && json_object_set_new(row, "flush_ms", flushes_json(&rush->flushes)) != 0) {
-        json_decref(row);
-        return NULL;
-    }
-    if (json_object_update(row, numbers) == 0 && json_object_update(row, more) == 0 && set_latency(row, rush))
+    if (set_flushes(row, &rush->flushes) && json_object_update(row, numbers) == 0 &&
+        json_object_update(row, more) == 0 && set_latency(row, rush))
         return row;
     json_decref(row);
     return NULL;

@@ -42,6 +42,8 @@ def check_row(row):
     assert 0 < times["p50"] <= times["p90"] <= times["p99"] <= times["p999"] <= times["max"], row
     flush = row["flush_ms"]
     assert flush["count"] > 0 and 0 < flush["p50"] <= flush["p99"] <= flush["max"], row
+    stolen = row["stolen_percent"]
+    assert 0 <= stolen["mean"] <= stolen["worst_second"] <= 100, row
     assert row["kept"] == {"stock": True, "books": True, "answers": True}, row
     assert (row["sold"], row["drift"], row["oversold"]) == (row["created"], 0, 0), row
     over_time = row["over_time"]

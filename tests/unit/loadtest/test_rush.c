@@ -3,6 +3,7 @@
 
 #include "loadtest/openloop/rush_row.h"
 #include "loadtest/report/format.h"
+#include "loadtest/stats/cpu_steal.h"
 
 #include <stdlib.h>
 
@@ -24,10 +25,10 @@ static json_t *row_of(const struct figures *f)
 /* The document as Markdown, to be freed. ROWS is stolen. */
 static char *printed(json_t *rows, double percent)
 {
-    json_auto_t *document = json_pack("{s:i, s:s, s:{s:f, s:i, s:s, s:i, s:i, s:i, s:i, s:i}, s:o}",
-                                      "version", 1, "kind", "rush", "settings", "load_percent", percent,
-                                      "rate", 400, "shape", "flat", "duration_ms", 2000, "connections", 1,
-                                      "products", 2, "instances", 1, "late_ms", 10, "rows", rows);
+    json_auto_t *document = json_pack(
+        "{s:i, s:s, s:{s:f, s:i, s:s, s:i, s:i, s:i, s:i, s:i}, s:o}", "version", 1, "kind", "rush",
+        "settings", "load_percent", percent, "rate", percent > 0 ? 0 : 400, "shape", "flat", "duration_ms",
+        2000, "connections", 1, "products", 2, "instances", 1, "late_ms", 10, "rows", rows);
     struct result_table table;
     char *text = NULL;
     size_t size;
@@ -69,13 +70,17 @@ static void test_the_goal_for_the_tail(void **state)
     free(text);
 }
 
-/* Adds to ROWS a row that missed the goal, with its flushes. */
-static void append_flushed(json_t *rows, const char *strategy, int count, double p99, double wakeup)
+/* Adds to ROWS a row that missed the goal, with what the probe measured. */
+static void append_probed(json_t *rows, const char *strategy, int count, double p99, double wakeup,
+                          double stolen)
 {
     json_t *row = row_of(&(struct figures){strategy, .p50 = 2, .p99 = 30});
     assert_int_equal(json_object_set_new(row, "flush_ms",
                                          json_pack("{s:i, s:f, s:f, s:f, s:f}", "count", count, "p50", 1.5,
                                                    "p99", p99, "max", 31.0, "wakeup_p99", wakeup)),
+                     0);
+    assert_int_equal(json_object_set_new(row, "stolen_percent",
+                                         json_pack("{s:f, s:f}", "mean", stolen / 2, "worst_second", stolen)),
                      0);
     json_array_append_new(rows, row);
 }
@@ -83,10 +88,12 @@ static void append_flushed(json_t *rows, const char *strategy, int count, double
 static void test_the_reason_of_a_long_tail_is_measured(void **state)
 {
     json_t *rows = json_array();
-    append_flushed(rows, "disk", 100, 15, 7.5);
-    append_flushed(rows, "processors", 100, 20, 15);
-    append_flushed(rows, "unexplained", 100, 14.9, 1);
-    append_flushed(rows, "short", 99, 25, 1);
+    append_probed(rows, "disk", 100, 15, 7.5, 0);
+    append_probed(rows, "processors", 100, 20, 15, 0);
+    append_probed(rows, "unexplained", 100, 14.9, 1, 0);
+    append_probed(rows, "short", 99, 25, 1, 0);
+    append_probed(rows, "hypervisor", 100, 1, 1, 30);
+    append_probed(rows, "shared", 100, 1, 1, 29.9);
     char *text = printed(rows, 70);
     check_has(text, "(8 KiB each, one every 20 ms): disk p50 1.5 ms, p99 15.0, max 31.0; processors p50");
     check_has(text,
@@ -94,7 +101,23 @@ static void test_the_reason_of_a_long_tail_is_measured(void **state)
     check_has(text, "processors: busy processors can explain the p99 of 30.0 ms");
     check_has(text, "unexplained: the disk alone does not explain the p99 of 30.0 ms");
     check_has(text, "short: only 99 flushes were measured");
+    check_has(
+        text,
+        "hypervisor: the hypervisor can explain the p99 of 30.0 ms: in the worst second it withheld 30 % of the "
+        "processor time, and the load of 70 % leaves 30 % free.");
+    check_has(text, "shared: the disk alone does not explain the p99 of 30.0 ms");
     free(text);
+}
+
+static void test_withheld_time_is_a_share_of_all_processors(void **state)
+{
+    const struct cpu_ticks before = {.all = 1000, .stolen = 100}, after = {.all = 1400, .stolen = 200};
+    assert_true(cpu_stolen_percent(&before, &after) == 25);
+    assert_true(cpu_stolen_percent(&after, &before) == 0);
+    assert_true(cpu_stolen_percent(&before, &before) == 0);
+    struct cpu_ticks now;
+    assert_true(cpu_ticks_read(&now));
+    assert_true(now.all > 0 && now.stolen <= now.all);
 }
 
 static void test_warnings_name_what_no_percentile_shows(void **state)
@@ -130,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_goal_for_the_tail),
         cmocka_unit_test(test_the_reason_of_a_long_tail_is_measured),
+        cmocka_unit_test(test_withheld_time_is_a_share_of_all_processors),
         cmocka_unit_test(test_warnings_name_what_no_percentile_shows),
         cmocka_unit_test(test_every_column_says_what_it_is),
     };
