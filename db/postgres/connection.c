@@ -18,6 +18,9 @@ enum {
     SENT_MAX = 8,        /* round trips whose results are not awaited before the next one is sent */
     LOCK_LIMIT_SENT_MS =
         100, /* how long one of them waits for a lock: what was sent behind it waits as long */
+    SLOW_US = LOCK_LIMIT_SENT_MS * 1000, /* after an answer that took longer, nothing is sent ahead */
+    /* How long after its deadline an order may still wait for those before it: each of them may have waited for a lock. */
+    BEHIND_US = SENT_MAX * LOCK_LIMIT_SENT_MS * 1000,
     PAUSE_FIRST_US = 50 * 1000, /* after a failure to connect; doubled up to PAUSE_MAX_US */
     PAUSE_MAX_US = 500 * 1000,
     CONNECT_US = 3000 * 1000,  /* the longest that connecting may take */
@@ -46,7 +49,8 @@ struct sent {
     struct batch batch;
     db_end_fn *on_end; /* called when its result is read; NULL: it only sets the session's time limits */
     void *context;
-    int64_t until_us;
+    int64_t until_us; /* the end of its wait; the waits for others put it off, until … */
+    int64_t last_us;
 };
 
 struct db {
@@ -66,6 +70,7 @@ struct db {
     struct batch batch; /* … what is queued, or was sent and is awaited */
     bool
         behind_failure; /* a transaction among those sent has failed and is still open, so that what follows it fails too */
+    bool slow; /* the last answer to what was sent took long: PostgreSQL has no time limit for a commit */
     bool turned_down; /* the server answered the last batch with an error, before it broke the connection … */
     bool session_ended; /* … an error that ended the session, so that nothing sent after it was begun */
     int failed_at;      /* the first command of the last batch that failed; -1: none */
@@ -512,10 +517,20 @@ static enum db_status check_commit(struct db *db, const PGresult *result)
     return DB_ERROR;
 }
 
-/* PostgreSQL begins a statement when the one before it has ended: the wait for the latter, since SINCE_US, is not its own. */
-static int64_t put_off(int64_t until_us, int64_t since_us)
+/* The end of all waits of an order that was sent behind others. */
+static int64_t last_wait(const struct db *db)
 {
-    return until_us == INT64_MAX ? INT64_MAX : until_us + (monotonic_us() - since_us);
+    return db->deadline_us == INT64_MAX ? INT64_MAX : db->deadline_us + BEHIND_US + GRACE_US;
+}
+
+/* PostgreSQL begins a statement when the one before it has ended: the wait for the latter, since SINCE_US, is not its own. It may
+ * last until LAST_US. */
+static int64_t put_off(int64_t until_us, int64_t since_us, int64_t last_us)
+{
+    if (until_us >= last_us)
+        return until_us;
+    until_us += monotonic_us() - since_us;
+    return until_us < last_us ? until_us : last_us;
 }
 
 /* Reads the oldest result of what db_end_later has sent. False: the connection is lost. */
@@ -528,6 +543,7 @@ static bool read_oldest(struct db *db)
     bool was_behind_failure = db->behind_failure;
     AUTO_RESULT result = NULL;
     enum db_status status = read_batch(db, &oldest->batch, oldest->until_us, &result, &lost);
+    db->slow = monotonic_us() - since_us > SLOW_US;
     if (lost) { /* See db_run_once. */
         end_oldest(db, db->turned_down && !commits ? DB_AWAY : DB_UNKNOWN, NULL);
         disconnect_with(db, db->session_ended ? DB_BEHIND_FAILURE : DB_UNKNOWN);
@@ -539,7 +555,7 @@ static bool read_oldest(struct db *db)
         db->behind_failure = true;
     for (int i = 1; i < db->sent_count; i++) {
         struct sent *next = &db->sent[(db->first_sent + i) % SENT_MAX];
-        next->until_us = put_off(next->until_us, since_us);
+        next->until_us = put_off(next->until_us, since_us, next->last_us);
     }
     bool again = was_behind_failure || (status == DB_LOCK_TIMEOUT && !commits);
     end_oldest(db, status != DB_OK && again ? DB_BEHIND_FAILURE : status, result);
@@ -567,7 +583,7 @@ static enum db_status exchange(struct db *db, int64_t until_us, PGresult **ret_r
         db->turned_down = false;   /* the error was the answer to what was sent before */
         return uncommitted || db->session_ended ? DB_BEHIND_FAILURE : DB_AWAY;
     }
-    until_us = put_off(until_us, since_us);
+    until_us = put_off(until_us, since_us, last_wait(db));
     enum db_status status = lost ? DB_AWAY : read_batch(db, &db->batch, until_us, ret_result, &lost);
     if (lost) {
         disconnect(db);
@@ -671,8 +687,11 @@ enum db_status db_commit(struct db *db)
 static void send_later(struct db *db, db_end_fn *on_end, void *context)
 {
     struct sent *sent = &db->sent[(db->first_sent + db->sent_count++) % SENT_MAX];
-    *sent = (struct sent){
-        .batch = db->batch, .on_end = on_end, .context = context, .until_us = reply_deadline(db)};
+    *sent = (struct sent){.batch = db->batch,
+                          .on_end = on_end,
+                          .context = context,
+                          .until_us = reply_deadline(db),
+                          .last_us = last_wait(db)};
     db->batch.count = 0;
     db->round_trips += on_end != NULL;
     if (!PQpipelineSync(db->pg) || PQflush(db->pg) < 0)
@@ -701,8 +720,8 @@ enum db_status db_end_later(struct db *db, const struct statement *statement, co
         return db->pg ? DB_ERROR : DB_AWAY;
     }
     /* What is sent must not rely on a preparation that may fail. */
-    int most = statement && !has_prepared(db, statement) ? 0 : SENT_MAX - 2;
-    while (db->sent_count > most && read_oldest(db))
+    bool awaits = statement && !has_prepared(db, statement);
+    while (db->sent_count > (awaits || db->slow ? 0 : SENT_MAX - 2) && read_oldest(db))
         continue;
     if (db->behind_failure)
         db_finish(db);

@@ -80,8 +80,8 @@ enum db_status db_commit(struct db *db);
  * sequence. It then calls ON_END with CONTEXT, the status that the other function would return, and with DB_OK the rows.
  * ON_END must not use the connection. DB_BEHIND_FAILURE: nothing was committed, and to begin again may help: a statement waits for
  * a lock for 100 ms only, because those behind it wait as long. So the wait of the last of seven may end 0.8 s after the lock
- * deadline. DB_OK: it was sent, and ON_END will be called exactly once, by db_finish or db_free at the latest. Else ON_END is not
- * called. */
+ * deadline. PostgreSQL has no time limit for a commit: the connection is given up 1.3 s after the deadline. DB_OK: it was sent, and
+ * ON_END will be called exactly once, by db_finish or db_free at the latest. Else ON_END is not called. */
 typedef void db_end_fn(void *context, enum db_status status, const PGresult *rows);
 enum db_status db_end_later(struct db *db, const struct statement *statement, const char *const *values,
                             db_end_fn *on_end, void *context);

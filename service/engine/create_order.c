@@ -271,6 +271,12 @@ void create_order(struct placing *p)
             outcome = place_once(p);
         if (p->end != END_DONE)
             return;
+        if (outcome == ORDER_BEHIND_FAILURE && p->on_done) {
+            /* Orders before this one may have lost their COMMIT, and their sessions then hold the row: they are settled first. */
+            p->result.outcome = outcome;
+            p->end = END_OPEN;
+            return;
+        }
         if (outcome == ORDER_BEHIND_FAILURE) {
             tries--;
             continue;

@@ -159,6 +159,100 @@ def test_an_order_that_fails_does_not_fail_its_neighbours(held, strategy):
     assert transactions(service, product) == [1] * len(created)
 
 
+@contextlib.contextmanager
+def at_commit(url, name, what):
+    """PostgreSQL runs WHAT when an order for NAME commits."""
+    psql(
+        url,
+        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {what}; RETURN NULL; END $$;"
+        f" CREATE CONSTRAINT TRIGGER {name} AFTER INSERT ON orders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+        f" WHEN (NEW.receiver_name = '{name}') EXECUTE FUNCTION {name}()",
+    )
+    yield name
+    wait_until(lambda: number(url, f"SELECT count(*) FROM {CLIENT_SESSIONS} = current_database() AND {STOPPED}") == 0, "no commit is left")
+
+
+@in_turn
+def test_an_order_that_fails_at_its_commit_does_not_fail_its_neighbours(held, strategy):
+    service, product, crowd, row = held(first=0, strategy=strategy)
+    with at_commit(service.database_url, "refused", "RAISE 'no'") as refused:
+        first_waits(service, product, crowd)
+        for place in range(1, 12):
+            crowd.send_in_line(product, receiver_name=refused if place in (1, 4, 5) else "Ada")
+        row.run("ROLLBACK")
+        replies = crowd.replies()
+    outcomes = [reply.problem or "created" for reply in replies]
+    assert [place for place, outcome in enumerate(outcomes) if outcome == "internal-error"] == [1, 4, 5], outcomes
+    assert outcomes.count("created") == 9, outcomes
+    expect_balanced(service, product, told([reply for reply in replies if reply.status == 201]), 1000)
+
+
+@in_turn
+def test_an_order_that_is_cancelled_in_the_middle(held, strategy):
+    """An administrator cancels its statement: it fails alone."""
+    service, product, crowd, row = held(first=0, strategy=strategy)
+    url = service.database_url
+    with gate(url) as stop:
+        stopped_in_the_middle(stop, service, product, crowd, row)
+        psql(url, f"SELECT pg_cancel_backend(pid) FROM {CLIENT_SESSIONS} = current_database() AND {STOPPED}")
+        replies = crowd.replies()
+        stop.open()
+    outcomes = [reply.problem or "created" for reply in replies]
+    assert outcomes.pop(5) != "created" and set(outcomes) == {"created"}, outcomes
+    expect_balanced(service, product, told([reply for reply in replies if reply.status == 201]), 1000)
+
+
+def test_slow_commits_do_not_add_up(services, database):
+    """PostgreSQL has no time limit for a commit. Orders that were sent behind slow ones get an answer soon after their deadline."""
+    commit_s = deadline_s = 4
+    service = services.start(database, "--strategy", "atomic-statement", "--workers", 1, "--order-timeout-ms", deadline_s * 1000,
+                             "--lock-wait-ms", 60000)  # fmt: skip
+    product = service.product(stock=1000)
+    assert service.order(product).status == 201, "the statement is prepared"
+    with at_commit(database, "slow", f"PERFORM pg_sleep({commit_s})") as slow, Crowd(service) as crowd:
+        with holding(database, f"SELECT count FROM product WHERE id = {product} FOR UPDATE") as row:
+            crowd.send(product)
+            wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
+            for _ in range(7):
+                crowd.send_in_line(product, receiver_name=slow)
+            start = time.monotonic()
+            row.run("ROLLBACK")
+        replies = crowd.replies()
+        took_s = time.monotonic() - start
+    outcomes = [reply.problem or "created" for reply in replies]
+    assert set(outcomes) <= {"created", "outcome-unknown", "lock-busy"}, outcomes
+    assert took_s < 4 * commit_s, f"{outcomes} after {took_s:.1f} s"
+    created = {reply.json["id"] for reply in replies if reply.status == 201}
+    assert created <= stored(database, product)
+
+
+def test_a_lost_commit_is_settled_before_the_next_order_begins(services, database):
+    """On a connection that transfers nothing any more, the lost order's session still holds the row. The order behind it does not
+    wait for that row until its own deadline."""
+    proxy = Proxy(database)
+    over = threading.Event()
+    try:
+        service = services.start(proxy.url, "--strategy", "select-for-update", "--order-timeout-ms", 6000, "--lock-wait-ms", 60000)
+        product = service.product(stock=1000)
+        first = service.order(product)
+        proxy.arm(b"Ada of the lost COMMIT", lose="request", until=over)
+        with holding(database, f"SELECT count FROM product WHERE id = {product} FOR UPDATE") as row, Crowd(service) as crowd:
+            crowd.send(product)
+            wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
+            crowd.send_in_line(product, receiver_name="Ada of the lost COMMIT")
+            time.sleep(4)  # the deadlines of those behind are as much later
+            for _ in range(3):
+                crowd.send_in_line(product)
+            row.run("ROLLBACK")
+            replies = crowd.replies()
+        outcomes = [reply.problem or "created" for reply in replies]
+        assert outcomes == ["created", "backend-unavailable", "created", "created", "created"], outcomes
+        expect_balanced(service, product, told([first, *(reply for reply in replies if reply.status == 201)]), 1000)
+    finally:
+        over.set()
+        proxy.close()
+
+
 @in_turn
 def test_a_session_that_is_terminated_in_the_middle(held, strategy):
     """The order that was being placed is refused; those behind it are placed on a new connection."""
