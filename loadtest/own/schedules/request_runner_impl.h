@@ -8,6 +8,7 @@
 #include "loadtest/own/schedules/request_runner.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum {
     LOOK_US = 2000, /* between two looks at PostgreSQL's lock table */
@@ -19,6 +20,7 @@ struct actor {
     unsigned number;
     struct shop_exchange exchange;
     pthread_t thread;
+    atomic_int_fast64_t until_us;   /* then it is given up; the time while it is held does not count */
     bool has_thread, ended, failed; /* ENDED: the answer is there; with the gate's lock */
     bool crashed, cuts;             /* CUTS: the answer to its statement will be lost */
     unsigned steps;
