@@ -34,7 +34,7 @@ static json_t *warnings_of(const struct explore_own *explore)
         strcmp(explore->faults, "expire") == 0
             ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
             : "No fault happened: no request sent a statement at which it could.";
-    bool says = !explore->replay && strcmp(explore->faults, "none") != 0 && !explore->faulted;
+    bool says = strcmp(explore->faults, "none") != 0 && !explore->faulted;
     if (!warnings || !says || json_array_append_new(warnings, json_string(why)) == 0)
         return warnings;
     json_decref(warnings);

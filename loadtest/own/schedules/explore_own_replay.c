@@ -112,6 +112,7 @@ bool explore_own_replay(struct explore_own *explore, json_t **ret_shown)
     explore->us = monotonic_us() - begin;
     explore->schedules = 1;
     explore->deadlocks = record->deadlock;
+    explore->faulted = record->faulted;
     ran.verdict = explore_own_judge(explore, record);
     explore->found[ran.verdict] = 1;
     explore->simplest[ran.verdict] = ran;

@@ -88,7 +88,7 @@ static bool end_and_judge(void *self)
     enum verdict verdict = explore_own_judge(explore, record);
     explore->schedules++;
     explore->deadlocks += record->deadlock;
-    explore->faulted |= record->could_fault;
+    explore->faulted |= record->faulted;
     keep(explore, verdict);
     return true;
 }

@@ -27,7 +27,7 @@ static bool commits(const struct gate_connection *connection)
 bool runner_can_fault(const struct request_runner *runner, const struct actor *actor)
 {
     bool another_runs = false;
-    if (runner->has_faulted || actor->state == REQUEST_ENDED)
+    if (runner->record.faulted || actor->state == REQUEST_ENDED)
         return false;
     for (size_t i = 0; i < runner->settings.requests; i++)
         another_runs |= i != actor->number && runner->actors[i].state != REQUEST_ENDED;

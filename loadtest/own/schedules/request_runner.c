@@ -120,7 +120,6 @@ bool runner_start(struct request_runner *runner)
     const struct shop_description *description = runner->settings.service->description;
     runner->record = (struct run_record){0};
     runner->fingerprint = 14695981039346656037U;
-    runner->has_faulted = false;
     gate_lock(gate);
     gate_hold(gate, false);
     gate_unlock(gate);
@@ -210,8 +209,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     if (!well)
         return false;
     gate_lock(gate);
-    runner->has_faulted |= transition.kind != TRANSITION_STEP;
-    runner->record.could_fault |= runner->has_faulted;
+    runner->record.faulted |= transition.kind != TRANSITION_STEP;
     actor->cuts = transition.kind == TRANSITION_CUT;
     if (transition.kind == TRANSITION_EXPIRE) {
         add_text(runner, transition.actor, "!expire");

@@ -267,6 +267,9 @@ def test_a_schedule_with_a_fault_is_replayed(tmp_path):
     assert again.returncode == 1 and "(fault: the key expires) lock:1" in again.stdout, again.stderr
     other = explore(sample("python"), "redis-fenced", "--replay", json.loads(saved.read_text())["schedule"])
     assert other.returncode == 0 and "(fault: the key expires) lock:1" in other.stdout, other.stderr
+    assert "No fault happened" not in other.stdout, other.stdout
+    without = explore(sample("python"), "for-update", "--replay", saved)
+    assert without.returncode == 0 and "No fault happened" in without.stdout, without.stdout + without.stderr
 
 
 # ---- races and waiting ------------------------------------------------------------------------------
