@@ -13,20 +13,19 @@
 static struct sockaddr_in addresses[2];
 static struct addrinfo found[2];
 
-int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
-                struct addrinfo **ret_found)
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *req, struct addrinfo **pai)
 {
     for (size_t i = 0; i < 2; i++)
         found[i] = (struct addrinfo){.ai_family = AF_INET,
-                                     .ai_socktype = hints->ai_socktype,
+                                     .ai_socktype = req->ai_socktype,
                                      .ai_addr = (struct sockaddr *)&addresses[i],
                                      .ai_addrlen = sizeof addresses[i],
                                      .ai_next = i == 0 ? &found[1] : NULL};
-    *ret_found = &found[0];
+    *pai = &found[0];
     return 0;
 }
 
-void freeaddrinfo(struct addrinfo *list)
+void freeaddrinfo(struct addrinfo *ai)
 {
 }
 
