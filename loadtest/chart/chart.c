@@ -7,15 +7,12 @@
 static json_t *append(struct charts *charts, json_t *object, const char *key, json_t *item, size_t most)
 {
     json_t *array = json_object_get(object, key);
-    if (!charts->failed && array && json_array_size(array) >= most) {
+    if (charts->failed || !object || json_array_size(array) >= most) {
         json_decref(item);
         return NULL;
     }
-    if (charts->failed || !object || json_array_append_new(array, item) != 0) {
-        charts->failed = charts->failed || object;
-        return NULL;
-    }
-    return item;
+    charts->failed = json_array_append_new(array, item) != 0;
+    return charts->failed ? NULL : item;
 }
 
 json_t *chart_add(struct charts *charts, const struct chart_look *look)

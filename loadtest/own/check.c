@@ -111,7 +111,8 @@ static struct check_counts count(const struct check *check, const struct shop_st
                            answers->failed + answers->unanswered);
 }
 
-/* A service may answer before the order is in the database: it gets a moment for that. */
+/* A service may answer before the order is in the database, and may still work on a request that it has not answered in time: it gets a
+ * moment for that. */
 static bool read_after(struct check *check, struct shop_stock *ret_after)
 {
     int64_t until_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
@@ -120,7 +121,8 @@ static bool read_after(struct check *check, struct shop_stock *ret_after)
         if (!shop_database_read(check->database, ret_after))
             return false;
         counts = count(check, ret_after);
-    } while (counts.lost > 0 && monotonic_us() < until_us && sleep_unless_interrupted(SETTLE_POLL_MS));
+    } while ((counts.lost > 0 || check->answers.unanswered > 0) && monotonic_us() < until_us &&
+             sleep_unless_interrupted(SETTLE_POLL_MS));
     return !interrupted();
 }
 

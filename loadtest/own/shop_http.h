@@ -18,7 +18,7 @@ struct shop_exchange {
     size_t length;
 };
 
-/* Makes EASY ready to send REQUEST with VALUES, and to end after TIMEOUT_MS. An earlier connection stays open. A request is sent
+/* Makes EASY ready to send REQUEST with VALUES, and to end after TIMEOUT_MS; 0: never. An earlier connection stays open. A request is sent
  * once, also if the connection breaks. False: out of memory. */
 bool shop_exchange_prepare(struct shop_exchange *exchange, const struct shop_request *request,
                            const struct shop_values *values, int64_t timeout_ms);

@@ -1,19 +1,25 @@
 /* The verdicts of a table as JUnit XML, which systems for continuous integration show as tests: one for each row. */
 #include "loadtest/report/format.h"
 
+#include "base/text.h"
 #include "loadtest/report/result.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-/* XML has no character for most control codes. */
+/* XML has no character for most control codes, nor for a part of a character, which a text that was cut off can end with. */
 static void print_xml(FILE *out, const char *text)
 {
-    for (; *text; text++) {
-        const char character[] = {*text, 0};
-        if (*text == '\n')
+    for (size_t length; *text; text += length) {
+        uint32_t point = text_code_point(text, &length);
+        bool is_valid = length > 0 && (point >= ' ' || point == '\t') && point != 0xfffe && point != 0xffff;
+        char character[5] = "?";
+        length = length > 0 ? length : 1;
+        if (is_valid)
+            snprintf(character, sizeof character, "%.*s", (int)length, text);
+        if (point == '\n')
             fputs("&#10;", out);
-        else if ((unsigned char)*text < ' ' && *text != '\t')
-            fputc('?', out);
         else
             print_escaped(out, character);
     }

@@ -27,6 +27,8 @@ static char *only(const uint8_t *bytes, size_t count)
     return part;
 }
 
+static const char READY[] = "Z\0\0\0\5I";
+
 /* Feeds the COUNT bytes, of which only the first FIRST are there in the beginning. The connection takes statements after the startup. */
 static void feed(const uint8_t *data, size_t count, size_t first, struct run *run)
 {
@@ -46,6 +48,9 @@ static void feed(const uint8_t *data, size_t count, size_t first, struct run *ru
             run->lengths[run->count] = unit.length;
             run->ways[run->count++] = unit.way;
             at += unit.length;
+            if (unit.way == UNIT_HELD) /* the next one waits for the answer */
+                MUST(postgres_protocol.next_answer(state, &seen, READY, sizeof READY - 1) ==
+                     sizeof READY - 1);
         }
         if (there == count)
             break;

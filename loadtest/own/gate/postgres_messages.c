@@ -51,6 +51,14 @@ size_t unit_length(const char *bytes, size_t count)
     return length;
 }
 
+char unit_end(const char *bytes, size_t count)
+{
+    size_t last = 0;
+    for (size_t at = 0; at < count; at += message_length(bytes + at, count - at))
+        last = at;
+    return bytes[last];
+}
+
 /* ---- texts ---------------------------------------------------------------------------------------------------------- */
 
 /* The text that ends before END and begins at *AT, which moves behind it. */

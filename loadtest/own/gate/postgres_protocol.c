@@ -15,6 +15,8 @@ static const char WRONG[] =
 
 struct postgres_state {
     bool started; /* the startup message has passed */
+    char
+        awaited; /* the end of the last unit, if PostgreSQL will answer it with ReadyForQuery and has not yet; else 0 */
     struct prepared_statements prepared;
 };
 
@@ -49,14 +51,20 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
     length = unit_length(bytes, count);
     if (length == MESSAGE_WRONG)
         seen->problem = WRONG;
-    if (length > 0 && length != MESSAGE_WRONG)
-        seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
+    if (length == 0 || length == MESSAGE_WRONG)
+        return (struct wire_unit){.length = length};
+    /* A client can send units before the answer to the one before. Each has its own turn, after that answer. */
+    if (state->awaited)
+        return (struct wire_unit){0};
+    const char end = unit_end(bytes, length);
+    state->awaited = (char)(message_is(&end, "QFS") ? end : 0);
+    seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
     return (struct wire_unit){.length = length, .way = UNIT_HELD};
 }
 
 static size_t next_answer(void *context, struct gate_connection *seen, const char *bytes, size_t count)
 {
-    (void)context;
+    struct postgres_state *state = context;
     size_t length = message_length(bytes, count);
     if (length == MESSAGE_WRONG)
         seen->problem = WRONG;
@@ -73,8 +81,12 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
         seen->deadlock |= describe_error(bytes, length, seen->answer);
     if (*bytes == 'Z' && length > MESSAGE_HEADER) {
         seen->starts = seen->running = false;
+        state->awaited = 0;
         seen->transaction = bytes[MESSAGE_HEADER];
     }
+    /* A Sync that comes before the data of COPY is ignored; the client sends another one behind the data. */
+    if (*bytes == 'G' && state->awaited == 'S')
+        state->awaited = 0;
     return length;
 }
 

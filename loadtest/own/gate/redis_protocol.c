@@ -14,6 +14,7 @@ struct redis_state {
     bool listens;            /* RESP2: the connection gets messages, not replies */
     bool resp3;              /* messages differ from replies, so both can come */
     bool queues;             /* between MULTI and EXEC */
+    bool remembers;          /* Redis keeps a MULTI or WATCH once it has answered the held unit */
     /* Of what is queued. */
     char text[MESSAGE_TEXT], shape[MESSAGE_TEXT], keys[MESSAGE_KEYS];
     bool may_lock;
@@ -115,6 +116,8 @@ static void describe(struct redis_state *state, const struct redis_command *comm
     memcpy(seen->keys, state->keys, sizeof seen->keys);
     seen->may_lock = state->may_lock || redis_may_lock(command);
     seen->may_wait = !state->queues && may_wait(command);
+    state->remembers = redis_word_is(command, 0, "WATCH") ||
+                       (seen->remembers && !redis_word_is(command, 0, "EXEC"));
     begin_queue(state, false);
 }
 
@@ -127,7 +130,7 @@ static bool changes_mode(const struct redis_state *state, const struct redis_com
 }
 
 /* A command that is not held. True: Redis replies to it. */
-static bool pass(struct redis_state *state, const struct redis_command *command)
+static bool pass(struct redis_state *state, struct gate_connection *seen, const struct redis_command *command)
 {
     if (changes_mode(state, command)) {
         state->listens = true;
@@ -135,14 +138,20 @@ static bool pass(struct redis_state *state, const struct redis_command *command)
     }
     if (redis_command_is(command, LISTENS))
         return false;
-    if (redis_word_is(command, 0, "MULTI"))
+    if (redis_word_is(command, 0, "MULTI")) {
         begin_queue(state, true);
-    else if (redis_word_is(command, 0, "DISCARD"))
+        seen->remembers = true;
+    } else if (redis_word_is(command, 0, "DISCARD")) {
         begin_queue(state, false);
-    else if (redis_word_is(command, 0, "RESET"))
+        seen->remembers = false;
+    } else if (redis_word_is(command, 0, "RESET")) {
         *state = (struct redis_state){.sent = state->sent, .answered = state->answered, .held = state->held};
-    else if (state->queues)
+        seen->remembers = false;
+    } else if (state->queues) {
         queue(state, command);
+    } else if (redis_word_is(command, 0, "UNWATCH")) {
+        seen->remembers = false;
+    }
     return true;
 }
 
@@ -179,7 +188,7 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
     if (state->answered < state->sent && (!passes || changes_mode(state, &command)))
         return (struct wire_unit){0};
     if (passes) {
-        if (pass(state, &command))
+        if (pass(state, seen, &command))
             state->sent++;
         return (struct wire_unit){.length = length, .way = UNIT_PASSES};
     }
@@ -211,6 +220,7 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
     state->answered += state->answered < state->sent;
     if (state->answered == state->held && seen->running) {
         seen->running = false;
+        seen->remembers = state->remembers;
         seen->answer[0] = '\0';
         redis_describe_reply(bytes, length, seen->answer);
     }

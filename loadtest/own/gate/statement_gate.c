@@ -3,27 +3,22 @@
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/own/gate/front.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum {
     READ_SIZE = 16384,
     BUFFER_MAX = MESSAGE_MAX + 2 * READ_SIZE, /* of a message, and of what is held back or not sent yet */
-    CONNECT_S = 10,
 };
 
 /* READY bytes may go to the other side; what follows has not been read yet, or is held. */
@@ -41,15 +36,6 @@ struct link {
     bool released, refused, closed; /* what the explorer wants */
     size_t unit;                    /* bytes of the held unit */
     struct buffer in, out;
-};
-
-/* Where the gate listens for connections to one server. */
-struct front {
-    const struct wire_protocol *protocol;
-    struct sockaddr_storage server;
-    socklen_t server_size;
-    int listener;
-    unsigned port;
 };
 
 struct gate {
@@ -207,54 +193,6 @@ static bool pass_from_server(struct gate *gate, struct link *link)
 
 /* ---- connections --------------------------------------------------------------------------------------------------------- */
 
-/* Sockets of a folder have no TCP_NODELAY. */
-static bool set_limits(int connection)
-{
-    const struct timeval limit = {.tv_sec = CONNECT_S};
-    int one = 1;
-    (void)setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    return setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0;
-}
-
-/* HOST is a name, an address, or the folder of a socket. False, having said why on stderr. */
-static bool find_server(struct front *front, const char *host, const char *port)
-{
-    if (host[0] == '/' && front->protocol->socket) {
-        struct sockaddr_un *path = (struct sockaddr_un *)&front->server;
-        path->sun_family = AF_UNIX;
-        front->server_size = sizeof *path;
-        if (snprintf(path->sun_path, sizeof path->sun_path, "%s/%s%s", host, front->protocol->socket, port) <
-            (int)sizeof path->sun_path)
-            return true;
-        complain("the path of %s's socket is too long: %s", front->protocol->server, host);
-        return false;
-    }
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    int error = getaddrinfo(host, port, &hints, &found);
-    if (error != 0) {
-        complain("%s's address %s cannot be found: %s", front->protocol->server, host, gai_strerror(error));
-        return false;
-    }
-    memcpy(&front->server, found->ai_addr, found->ai_addrlen);
-    front->server_size = found->ai_addrlen;
-    freeaddrinfo(found);
-    return true;
-}
-
-/* A connected socket; -1: none. Only the connecting can block, for CONNECT_S at most. */
-static int connect_server(const struct front *front)
-{
-    int connected = socket(front->server.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connected < 0 || !set_limits(connected) ||
-        connect(connected, (const struct sockaddr *)&front->server, front->server_size) != 0) {
-        if (connected >= 0)
-            close(connected);
-        return -1;
-    }
-    return connected;
-}
-
 static void free_link(struct link *link)
 {
     if (link) {
@@ -285,23 +223,10 @@ static struct link *new_link(const struct front *front)
     return NULL;
 }
 
-/* Says in the words of the protocol that there are too many connections. */
-static void turn_away(const struct front *front, int client)
-{
-    char bytes[READ_SIZE];
-    (void)recv(client, bytes, sizeof bytes,
-               MSG_DONTWAIT); /* what has come, since closing would otherwise reset */
-    (void)send(client, front->protocol->too_many.bytes, front->protocol->too_many.length,
-               MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)shutdown(client, SHUT_WR);
-    (void)recv(client, bytes, sizeof bytes, MSG_DONTWAIT);
-    close(client);
-}
-
 static void accept_link(struct gate *gate, size_t which)
 {
-    const struct front *front = &gate->fronts[which];
-    int client = accept4(front->listener, NULL, NULL, SOCK_CLOEXEC);
+    struct front *front = &gate->fronts[which];
+    int client = front_accept(front);
     size_t i = 0;
     if (client < 0)
         return;
@@ -310,12 +235,13 @@ static void accept_link(struct gate *gate, size_t which)
     if (i == GATE_CONNECTIONS) {
         gate->problem =
             "the service opens more connections than the gate has room for; make its pool smaller than 64";
-        turn_away(front, client);
+        front_turn_away(front, client);
         return;
     }
     struct link *link = new_link(front);
-    int server = link && set_limits(client) ? connect_server(front) : -1;
+    int server = link ? front_connect(front) : -1;
     if (server < 0) {
+        gate->problem = link ? front->problem : gate->problem;
         close(client);
         free_link(link);
         return;
@@ -405,29 +331,11 @@ static void wake(struct gate *gate)
         complain("the gate cannot be woken: %s", strerror(errno));
 }
 
-static bool listen_on_loopback(struct front *front)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    front->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool listens = front->listener >= 0 && bind(front->listener, (struct sockaddr *)&address, size) == 0 &&
-                   listen(front->listener, GATE_CONNECTIONS) == 0 &&
-                   getsockname(front->listener, (struct sockaddr *)&address, &size) == 0;
-    front->port = ntohs(address.sin_port);
-    if (!listens)
-        complain("the gate in front of %s cannot be opened: %s", front->protocol->server, strerror(errno));
-    return listens;
-}
-
 static bool open_fronts(struct gate *gate, const struct gate_server *servers, size_t count)
 {
     bool well = true;
-    for (size_t i = 0; i < count && well; i++) {
-        struct front *front = &gate->fronts[gate->front_count++];
-        front->protocol = servers[i].protocol;
-        front->listener = -1;
-        well = find_server(front, servers[i].host, servers[i].port) && listen_on_loopback(front);
-    }
+    for (size_t i = 0; i < count && well; i++)
+        well = front_open(&gate->fronts[gate->front_count++], &servers[i]);
     return well;
 }
 
@@ -449,8 +357,7 @@ static void free_gate(struct gate *gate)
     if (gate->wake >= 0)
         close(gate->wake);
     for (size_t i = 0; i < gate->front_count; i++)
-        if (gate->fronts[i].listener >= 0)
-            close(gate->fronts[i].listener);
+        front_close(&gate->fronts[i]);
     pthread_cond_destroy(&gate->condition);
     pthread_mutex_destroy(&gate->mutex);
     free(gate);
@@ -543,7 +450,7 @@ void gate_refuse(struct gate *gate, size_t i)
     struct link *link = gate->links[i];
     if (!link || !link->seen.held)
         return;
-    if (!link->protocol->refuse) {
+    if (!link->protocol->refuse || link->seen.remembers) {
         gate_close_connection(gate, i);
         return;
     }

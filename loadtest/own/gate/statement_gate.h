@@ -37,7 +37,8 @@ void gate_hold(struct gate *gate, bool hold);
 /* Releases the held statement, and the answers that are held back. With the lock held. */
 void gate_release(struct gate *gate, size_t i);
 void gate_release_answers(struct gate *gate, size_t i);
-/* The held statement is never done: the service gets an error, or loses the connection. With the lock held. */
+/* The held statement is never done: the service gets an error. It loses the connection instead if the protocol has no such error, or if the
+ * server would keep a part of what was sent before. With the lock held. */
 void gate_refuse(struct gate *gate, size_t i);
 /* The service and the server lose this connection; what is held back is lost. With the lock held. */
 void gate_close_connection(struct gate *gate, size_t i);

@@ -38,6 +38,7 @@ struct gate_connection {
     char keys[MESSAGE_KEYS]; /* each ended by NUL, the list by an empty one; a long list is cut off */
     bool may_lock;           /* it can take a lock */
     bool may_wait;           /* Redis can let it wait for another command */
+    bool remembers;          /* Redis keeps a MULTI or WATCH of this connection */
     const char *problem;     /* why the connection cannot be held; NULL: it can */
 };
 

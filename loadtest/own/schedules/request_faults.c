@@ -27,7 +27,7 @@ static bool commits(const struct gate_connection *connection)
 bool runner_can_fault(const struct request_runner *runner, const struct actor *actor)
 {
     bool another_runs = false;
-    if (runner->has_faulted || actor->state == REQUEST_ENDED)
+    if (runner->record.faulted || actor->state == REQUEST_ENDED)
         return false;
     for (size_t i = 0; i < runner->settings.requests; i++)
         another_runs |= i != actor->number && runner->actors[i].state != REQUEST_ENDED;
@@ -59,7 +59,7 @@ static bool await_end_of_session(struct request_runner *runner, int32_t pid)
     return !has;
 }
 
-/* A connection that is in no transaction is in a pool, for others. With the gate's lock. */
+/* A connection that is in no transaction is in a pool, for others. In Redis a MULTI or WATCH begins one. With the gate's lock. */
 bool runner_crash(struct request_runner *runner, struct actor *actor)
 {
     struct gate *gate = runner->settings.gate;
@@ -74,6 +74,8 @@ bool runner_crash(struct request_runner *runner, struct actor *actor)
         if (connection->server == RUNS_POSTGRES && (connection->held || connection->transaction != 'I')) {
             gate_close_connection(gate, i);
             well = await_end_of_session(runner, pid);
+        } else if (connection->remembers) {
+            gate_close_connection(gate, i);
         } else if (connection->held) {
             gate_refuse(gate, i);
         }

@@ -13,10 +13,26 @@
 
 enum {
     QUIET_LEAST_US = 500000,
-    QUIET_TIMES = 10, /* the longest silence that was measured counts so often */
+    QUIET_TIMES = 10,  /* the longest silence that was measured counts so often */
+    LATE_US = 2000000, /* libcurl looks at the time once a second */
 };
 
 /* ---- requests ------------------------------------------------------------------------------------------------------- */
+
+static int stop_if_late(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    const struct actor *actor = context;
+    (void)a, (void)b, (void)c, (void)d;
+    return interrupted() || monotonic_us() > atomic_load(&actor->until_us);
+}
+
+/* All requests that have not ended get as long as an answer may take. */
+static void limit_requests(struct request_runner *runner)
+{
+    int64_t until_us = monotonic_us() + runner->settings.service->description->timeout_ms * 1000;
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        atomic_store(&runner->actors[i].until_us, until_us);
+}
 
 static void *send_request(void *context)
 {
@@ -27,14 +43,20 @@ static void *send_request(void *context)
     struct shop_values values = shop_values_of(service, actor->number % service->count);
     values.stock = runner->settings.stock;
     values.request = actor->number + 1;
-    bool sent = shop_exchange_prepare(&actor->exchange, &description->request, &values,
-                                      description->timeout_ms);
+    bool sent = shop_exchange_prepare(&actor->exchange, &description->request, &values, 0);
+    if (sent) {
+        curl_easy_setopt(actor->exchange.easy, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(actor->exchange.easy, CURLOPT_XFERINFOFUNCTION, stop_if_late);
+        curl_easy_setopt(actor->exchange.easy, CURLOPT_XFERINFODATA, actor);
+    }
     CURLcode code = sent ? curl_easy_perform(actor->exchange.easy) : CURLE_OUT_OF_MEMORY;
     actor->answer.status = 0;
     if (code == CURLE_OK)
         curl_easy_getinfo(actor->exchange.easy, CURLINFO_RESPONSE_CODE, &actor->answer.status);
     snprintf(actor->answer.text, sizeof actor->answer.text, "%s",
-             code == CURLE_OK ? actor->exchange.answer : curl_easy_strerror(code));
+             code == CURLE_OK                    ? actor->exchange.answer
+             : code == CURLE_ABORTED_BY_CALLBACK ? "no answer in time"
+                                                 : curl_easy_strerror(code));
     gate_lock(runner->settings.gate);
     actor->ended = true;
     actor->failed = !sent;
@@ -95,9 +117,9 @@ struct run_step *runner_add_step(struct request_runner *runner, unsigned actor, 
 bool runner_start(struct request_runner *runner)
 {
     struct gate *gate = runner->settings.gate;
+    const struct shop_description *description = runner->settings.service->description;
     runner->record = (struct run_record){0};
     runner->fingerprint = 14695981039346656037U;
-    runner->has_faulted = false;
     gate_lock(gate);
     gate_hold(gate, false);
     gate_unlock(gate);
@@ -119,6 +141,9 @@ bool runner_start(struct request_runner *runner)
     for (size_t i = 0; i < runner->settings.requests && well; i++) {
         struct actor *actor = &runner->actors[i];
         actor->ended = actor->failed = false;
+        /* Before the silence is measured nothing else ends a request that hangs. */
+        atomic_store(&actor->until_us,
+                     runner->quiet_us > 0 ? INT64_MAX : monotonic_us() + description->timeout_ms * 1000);
         well = pthread_create(&actor->thread, NULL, send_request, actor) == 0;
         actor->has_thread = well;
         if (!well)
@@ -184,8 +209,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     if (!well)
         return false;
     gate_lock(gate);
-    runner->has_faulted |= transition.kind != TRANSITION_STEP;
-    runner->record.could_fault |= runner->has_faulted;
+    runner->record.faulted |= transition.kind != TRANSITION_STEP;
     actor->cuts = transition.kind == TRANSITION_CUT;
     if (transition.kind == TRANSITION_EXPIRE) {
         add_text(runner, transition.actor, "!expire");
@@ -220,8 +244,9 @@ static bool is_stuck(const struct request_runner *runner)
  * and must not reach a server: it is refused until it gives up. With the gate's lock. */
 static bool end_requests(struct request_runner *runner)
 {
-    int64_t end = monotonic_us() + runner->settings.service->description->timeout_ms * 1000;
+    int64_t end = monotonic_us() + runner->settings.service->description->timeout_ms * 1000 + LATE_US;
     bool well = true;
+    limit_requests(runner);
     while (well && runner_has(runner, REQUEST_HELD)) {
         for (size_t i = 0; i < runner->settings.requests && well; i++)
             if (runner->actors[i].state == REQUEST_HELD)
@@ -248,6 +273,7 @@ bool runner_end(struct request_runner *runner)
     if (!all_ended) {
         gate_cut(gate);
         gate_hold(gate, false);
+        limit_requests(runner);
     }
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         gate_connection(gate, i)->deadlock = false;
@@ -310,6 +336,7 @@ void runner_close(struct request_runner *runner)
     gate_cut(runner->settings.gate);
     gate_hold(runner->settings.gate, false);
     gate_unlock(runner->settings.gate);
+    limit_requests(runner);
     for (size_t i = 0; i < ACTORS_MAX; i++) {
         join(&runner->actors[i]);
         shop_exchange_close(&runner->actors[i].exchange);

@@ -50,8 +50,8 @@ struct run_record {
     struct run_answer answers[ACTORS_MAX];
     struct shop_stock after;
     bool deadlock;
-    bool stuck;       /* no request could go on; the connections were closed */
-    bool could_fault; /* the fault of the settings was possible */
+    bool stuck;   /* no request could go on; the connections were closed */
+    bool faulted; /* the fault of the settings happened */
 };
 
 struct request_runner;

@@ -8,6 +8,7 @@
 #include "loadtest/own/schedules/request_runner.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum {
     LOOK_US = 2000, /* between two looks at PostgreSQL's lock table */
@@ -19,6 +20,7 @@ struct actor {
     unsigned number;
     struct shop_exchange exchange;
     pthread_t thread;
+    atomic_int_fast64_t until_us;   /* then it is given up; the time while it is held does not count */
     bool has_thread, ended, failed; /* ENDED: the answer is there; with the gate's lock */
     bool crashed, cuts;             /* CUTS: the answer to its statement will be lost */
     unsigned steps;
@@ -36,7 +38,6 @@ struct request_runner {
     int64_t quiet_us, silence_us; /* SILENCE_US: the longest that was seen */
     struct run_record record;
     uint64_t fingerprint;
-    bool has_faulted;
     unsigned tries;
     int64_t changes; /* what redis_control_changes said last */
     struct held_keys held;

@@ -188,7 +188,7 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
     }
     if (!interrupted())
         complain("request %c did not end within %" PRId64
-                 " ms, and did not wait in PostgreSQL; give it more time with --timeout",
+                 " ms, and did not wait in PostgreSQL; raise timeout_ms in shop.json",
                  'A' + (char)actor->number, runner->settings.service->description->timeout_ms);
     return false;
 }

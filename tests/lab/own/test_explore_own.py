@@ -70,6 +70,16 @@ def test_a_pool_of_one_connection_makes_the_requests_wait_in_the_program():
     assert result("naive", pool=1)["verdict"] == "clean"
 
 
+def test_the_time_while_a_request_is_held_is_not_the_services(tmp_path):
+    """Two requests wait in the program while A is held at each of its statements, for longer in sum than timeout_ms."""
+    shop = json.loads(SAMPLE.read_text(encoding="utf-8"))
+    shop |= {"timeout_ms": 2000, "schema": str(SAMPLES / "schema.sql"), "start": ["/usr/bin/python3", str(SAMPLES / "python" / "shop.py")]}
+    (tmp_path / "shop.json").write_text(json.dumps(shop), encoding="utf-8")
+    ran = explore("naive", "--requests", 3, "--replay", "A>end B>end C>end", "--format", "json", pool=1, description=tmp_path / "shop.json")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert json.loads(ran.stdout)["counterexample"]["answers"] == [201, 409, 409], ran.stdout
+
+
 def test_a_service_that_does_not_use_the_gate(tmp_path):
     shop = json.loads(SAMPLE.read_text(encoding="utf-8"))
     shop["start"] = ["/usr/bin/python3", "-m", "http.server", "--bind", "127.0.0.1", "{port}"]

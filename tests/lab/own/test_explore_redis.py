@@ -111,6 +111,26 @@ def watches_nothing(product, quantity):
     return sell(product, quantity)
 
 
+pooled = []
+
+
+def pooled_multi(product, quantity):
+    """MULTI over a connection of a pool. An error of a command gives the connection back, as in most drivers."""
+    redis = pooled.pop() if pooled else Redis()
+    try:
+        redis.command("EXISTS", "sold")
+        redis.command("MULTI")
+        redis.command("INCR", "orders")
+        redis.command("EXEC")
+        redis.replies.readline()
+    except ConnectionError as error:
+        if "has ended" not in str(error):
+            pooled.append(redis)
+        raise
+    pooled.append(redis)
+    return decrement(product, quantity)
+
+
 def two_transactions(product, quantity):
     """A crash between the two loses a unit."""
     with transaction() as cursor:
@@ -139,6 +159,7 @@ PROTECTIONS = {
     "pops": pops,
     "optimistic": optimistic,
     "watches-nothing": watches_nothing,
+    "pooled-multi": pooled_multi,
     "two-transactions": two_transactions,
     "tries-again": tries_again,
 '''
@@ -246,6 +267,9 @@ def test_a_schedule_with_a_fault_is_replayed(tmp_path):
     assert again.returncode == 1 and "(fault: the key expires) lock:1" in again.stdout, again.stderr
     other = explore(sample("python"), "redis-fenced", "--replay", json.loads(saved.read_text())["schedule"])
     assert other.returncode == 0 and "(fault: the key expires) lock:1" in other.stdout, other.stderr
+    assert "No fault happened" not in other.stdout, other.stdout
+    without = explore(sample("python"), "for-update", "--replay", saved)
+    assert without.returncode == 0 and "No fault happened" in without.stdout, without.stdout + without.stderr
 
 
 # ---- races and waiting ------------------------------------------------------------------------------
@@ -294,6 +318,12 @@ def test_a_crash_between_two_transactions(services):
     shown = counterexample(result(services, "two-transactions", "--faults", "crash"), "drift")
     assert "!crash" in shown["schedule"] and (shown["sold"], shown["left"]) == (0, 0), shown
     assert "crashed" in shown["cause"] and 503 in shown["answers"], shown
+
+
+def test_a_transaction_of_redis_ends_with_a_crash(services):
+    """What a crash leaves in a connection of a pool would be the next request's."""
+    found = result(services, "pooled-multi", "--faults", "crash")
+    assert is_clean(found) and found["warnings"] == [], found
 
 
 def test_a_holder_that_crashes(services):

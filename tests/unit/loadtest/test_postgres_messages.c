@@ -143,6 +143,86 @@ static void test_a_row_and_an_error(void **state)
     assert_string_equal(text, "error: deadlock detected");
 }
 
+/* ---- units ---------------------------------------------------------------------------------------------------- */
+
+static struct gate_connection seen;
+static long long memory[8192];
+
+/* A connection that has started. */
+static void begin(void)
+{
+    assert_true(postgres_protocol.state_size <= sizeof memory);
+    memset(memory, 0, sizeof memory);
+    seen = (struct gate_connection){.used = true};
+    static const char STARTUP[] = "\0\0\0\x08\0\3\0\0";
+    assert_int_equal(postgres_protocol.next_unit(memory, &seen, STARTUP, 8).way, UNIT_PASSES);
+}
+
+/* The length of the unit whose turn it is at the beginning of STREAM; 0: it is none's. */
+static size_t turn(const struct stream *stream)
+{
+    return postgres_protocol.next_unit(memory, &seen, stream->bytes, stream->count).length;
+}
+
+static void answer(char type, const char *body, size_t size)
+{
+    struct stream stream = {0};
+    add_message(&stream, type, body, size);
+    assert_int_equal(postgres_protocol.next_answer(memory, &seen, stream.bytes, stream.count), stream.count);
+}
+
+static void test_a_unit_waits_for_the_answer_to_the_one_before(void **state)
+{
+    (void)state;
+    begin();
+    struct stream first = {0}, second = {0};
+    add_message(&first, 'Q', "SELECT 1", 9);
+    add_message(&second, 'Q', "SELECT 2", 9);
+    assert_int_equal(turn(&first), first.count);
+    seen.running = true;
+    assert_int_equal(turn(&second), 0);
+    assert_string_equal(seen.text, "SELECT 1");
+    answer('C', "SELECT 1", 9);
+    assert_int_equal(turn(&second), 0);
+    answer('Z', "I", 1);
+    assert_false(seen.running);
+    assert_int_equal(turn(&second), second.count);
+    assert_string_equal(seen.text, "SELECT 2");
+}
+
+/* PostgreSQL answers Flush without ReadyForQuery. */
+static void test_a_unit_follows_a_flush_at_once(void **state)
+{
+    (void)state;
+    begin();
+    struct stream prepares = {0}, executes = {0};
+    add_message(&prepares, 'P', "\0SELECT 1\0\0", 12);
+    add_message(&prepares, 'H', NULL, 0);
+    add_statement(&executes, "SELECT 1", NULL);
+    add_message(&executes, 'S', NULL, 0);
+    assert_int_equal(turn(&prepares), prepares.count);
+    assert_int_equal(turn(&executes), executes.count);
+    assert_int_equal(turn(&executes), 0);
+}
+
+static void test_the_sync_behind_the_data_of_copy_passes(void **state)
+{
+    (void)state;
+    begin();
+    struct stream copy = {0}, data = {0}, sync = {0};
+    add_statement(&copy, "COPY t FROM STDIN", NULL);
+    add_message(&copy, 'S', NULL, 0);
+    add_message(&data, 'd', "1\n", 2);
+    add_message(&sync, 'S', NULL, 0);
+    assert_int_equal(turn(&copy), copy.count);
+    answer('G', "\0\0\0", 3);
+    assert_int_equal(turn(&data), data.count);
+    assert_int_equal(turn(&sync), sync.count);
+    answer('C', "COPY 1", 7);
+    answer('Z', "I", 1);
+    assert_int_equal(turn(&copy), copy.count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +233,9 @@ int main(void)
         cmocka_unit_test(test_a_unit_that_is_not_complete),
         cmocka_unit_test(test_the_tag_of_begin_is_not_shown),
         cmocka_unit_test(test_a_row_and_an_error),
+        cmocka_unit_test(test_a_unit_waits_for_the_answer_to_the_one_before),
+        cmocka_unit_test(test_a_unit_follows_a_flush_at_once),
+        cmocka_unit_test(test_the_sync_behind_the_data_of_copy_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -292,6 +292,37 @@ static void test_exec_is_the_unit_of_a_transaction(void **state)
     expect_held("EXEC\r\n", "EXEC");
 }
 
+/* Redis keeps MULTI and WATCH for a connection, so a request that crashes must not leave them to the next one. */
+static void test_what_redis_remembers_of_a_connection(void **state)
+{
+    begin();
+    expect_pass("MULTI\r\n");
+    assert_true(seen.remembers);
+    expect_pass("UNWATCH\r\n"); /* it is queued */
+    answer("+OK\r\n");
+    answer("+QUEUED\r\n");
+    expect_held("EXEC\r\n", "MULTI; UNWATCH; EXEC");
+    assert_true(seen.remembers);
+    answer("*1\r\n+OK\r\n");
+    assert_false(seen.remembers);
+    expect_held("WATCH a\r\n", "WATCH a");
+    assert_false(seen.remembers);
+    answer("+OK\r\n");
+    assert_true(seen.remembers);
+    expect_held("GET a\r\n", "GET a");
+    answer("_\r\n");
+    assert_true(seen.remembers);
+    expect_pass("UNWATCH\r\n");
+    answer("+OK\r\n");
+    assert_false(seen.remembers);
+    expect_held("GET a\r\n", "GET a");
+    answer("_\r\n");
+    assert_false(seen.remembers);
+    expect_pass("MULTI\r\n");
+    expect_pass("DISCARD\r\n");
+    assert_false(seen.remembers);
+}
+
 static void test_subscriptions_pass(void **state)
 {
     begin();
@@ -379,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_a_command_is_a_unit),
         cmocka_unit_test(test_a_pipeline_is_one_unit_after_the_other),
         cmocka_unit_test(test_exec_is_the_unit_of_a_transaction),
+        cmocka_unit_test(test_what_redis_remembers_of_a_connection),
         cmocka_unit_test(test_subscriptions_pass),
         cmocka_unit_test(test_commands_that_wait),
         cmocka_unit_test(test_what_cannot_be_held),

@@ -1,0 +1,74 @@
+/* Makes the JSON document of `loadtest explore shop.json`, from which the other formats are made. */
+#include "loadtest/cli/complain.h"
+#include "loadtest/own/schedules/explore_own_impl.h"
+#include "loadtest/own/schedules/explore_own_result.h"
+#include "loadtest/report/result.h"
+
+#include <string.h>
+
+/* A row for each verdict that was found, the worst first. */
+static json_t *rows_of(const struct explore_own *explore)
+{
+    char words[SCHEDULE_TEXT];
+    json_t *rows = json_array();
+    bool well = rows != NULL;
+    for (int i = VERDICT_COUNT - 1; i >= 0 && well; i--) {
+        const struct counterexample *simplest = &explore->simplest[i];
+        if (explore->found[i])
+            well = json_array_append_new(
+                       rows, json_pack("{s:s, s:I, s:f, s:s}", "verdict", verdict_name((enum verdict)i),
+                                       "schedules", (json_int_t)explore->found[i], "share",
+                                       (double)explore->found[i] / (double)explore->schedules, "schedule",
+                                       schedule_write(simplest->transitions, simplest->length, words))) == 0;
+    }
+    if (well)
+        return rows;
+    json_decref(rows);
+    return NULL;
+}
+
+static json_t *warnings_of(const struct explore_own *explore)
+{
+    json_t *warnings = json_array();
+    const char *why =
+        strcmp(explore->faults, "expire") == 0
+            ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
+            : "No fault happened: no request sent a statement at which it could.";
+    bool says = strcmp(explore->faults, "none") != 0 && !explore->faulted;
+    if (!warnings || !says || json_array_append_new(warnings, json_string(why)) == 0)
+        return warnings;
+    json_decref(warnings);
+    return NULL;
+}
+
+static enum verdict worst_of(const struct explore_own *explore)
+{
+    int worst = VERDICT_COUNT - 1;
+    while (worst > VERDICT_CLEAN && explore->found[worst] == 0)
+        worst--;
+    return (enum verdict)worst;
+}
+
+/* SHOWN: an array of schedules. */
+json_t *explore_own_document(const struct explore_own *explore, json_t *shown)
+{
+    json_t *settings = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:s?, s:s}", "file", explore->path, "stock",
+        (json_int_t)explore->stock, "requests", (json_int_t)explore->requests, "instances",
+        (json_int_t)explore->instances, "max_schedules", (json_int_t)explore->max_schedules, "time_limit_ms",
+        (json_int_t)explore->time_limit_ms, "replay", explore->replay, "faults", explore->faults);
+    json_t *document = result_new(explore_own_result.name, settings), *first = json_array_get(shown, 0);
+    json_auto_t *found = json_pack(
+        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:o, s:o, s:O?, s:O}", "verdict",
+        verdict_name(worst_of(explore)), "schedules", (json_int_t)explore->schedules, "coverage",
+        search_coverage(&explore->search), "complete", explore->search.done, "deadlocks",
+        (json_int_t)explore->deadlocks, "differed", (json_int_t)explore->differed, "quiet_ms",
+        (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "rows",
+        rows_of(explore), "warnings", warnings_of(explore), "counterexample", first, "counterexamples",
+        shown);
+    if (document && found && json_object_update(document, found) == 0)
+        return document;
+    complain("out of memory");
+    json_decref(document);
+    return NULL;
+}

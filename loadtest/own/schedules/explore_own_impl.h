@@ -1,0 +1,75 @@
+/* What the files of `loadtest explore shop.json` share. The functions that return false or NULL have said why on stderr, unless it was
+ * an interrupt. */
+#ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_EXPLORE_OWN_IMPL_H
+#define OVERSELL_LOADTEST_OWN_SCHEDULES_EXPLORE_OWN_IMPL_H
+
+#include "loadtest/cli/options.h"
+#include "loadtest/explore/core/depth_first_search.h"
+#include "loadtest/own/schedules/request_runner.h"
+#include "loadtest/own/schedules/saved_schedule.h"
+#include "loadtest/own/schedules/schedule_text.h"
+#include "loadtest/report/output.h"
+#include "loadtest/stats/verdict.h"
+
+enum { SHOWN_MAX = 10 };
+
+struct counterexample {
+    enum verdict verdict;
+    struct transition transitions[DEPTH_MAX];
+    size_t length;
+    unsigned switches;
+};
+
+struct explore_own {
+    const char *path;
+    struct shop_description description;
+    int64_t stock, requests, instances, max_schedules, time_limit_ms, show;
+    const char *replay, *save;
+    struct texts env;
+    struct output_settings output;
+    bool prints;                 /* the table goes to stdout, and the schedules below it */
+    struct saved_schedule saved; /* that --replay names */
+    struct schedule schedule;    /* to replay; empty: all are searched */
+    struct shop_servers servers;
+    struct shop_service service;
+    struct shop_database *database;
+    struct shop_stock before; /* after a reset */
+    char gate_url[1024];      /* what {postgres} is for the service */
+    char redis_url[1024];     /* and {redis} */
+    struct redis_control *redis;
+    const char *faults, *expire_key;
+    bool faulted; /* in one of the schedules */
+    struct gate *gate;
+    struct request_runner *runner;
+    struct search search;
+    int64_t schedules, differed, found[VERDICT_COUNT], deadlocks, us;
+    struct counterexample worst[SHOWN_MAX]; /* the worst verdict and the fewest switches first */
+    size_t worst_count;
+    struct counterexample
+        simplest[VERDICT_COUNT]; /* the schedule with the fewest switches; as many as FOUND says, 0: none */
+};
+
+/* ---- the servers ----- */
+
+/* Opens the gate in front of PostgreSQL, and of Redis if the service has it, and the addresses that the service gets instead. */
+bool explore_own_open_gate(struct explore_own *explore);
+
+/* ---- schedules ----- */
+
+/* The verdict on a schedule that has ended. */
+enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record);
+/* Runs single requests, and then all, before anything counts. */
+bool explore_own_warm_up(struct explore_own *explore);
+/* Runs every schedule, within the limits. */
+bool explore_own_search(struct explore_own *explore);
+/* Repeats a counterexample as often, and returns it as it is shown; the last repetition reads the stock after each transaction. */
+json_t *explore_own_show(struct explore_own *explore, const struct counterexample *worst, int repetitions);
+/* Runs the schedule that the user named. */
+bool explore_own_replay(struct explore_own *explore, json_t **ret_shown);
+
+/* ---- output ----- */
+
+/* SHOWN: an array of schedules. */
+json_t *explore_own_document(const struct explore_own *explore, json_t *shown);
+
+#endif

@@ -1,0 +1,124 @@
+/* Runs schedules that are known: a counterexample once more, or the schedule that the user named with --replay. */
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/own/schedules/explore_own_impl.h"
+#include "loadtest/own/schedules/explore_own_result.h"
+
+#include <string.h>
+
+enum { REPLAY_TRIES = 3 };
+
+/* ---- a counterexample ----------------------------------------------------------------------------------------------------- */
+
+enum repetition { REPEATED, ENDED_OTHERWISE, NOT_FOLLOWED };
+
+/* Runs the schedule of a counterexample once more. NOT_FOLLOWED: a request was not held where it was before. */
+static enum repetition repeat(struct explore_own *explore, const struct counterexample *worst)
+{
+    struct transition choices[ENABLED_MAX];
+    bool well = runner_start(explore->runner);
+    for (size_t i = 0; i < worst->length && well; i++) {
+        size_t count = runner_enabled(explore->runner, choices), at = 0;
+        while (at < count && memcmp(&choices[at], &worst->transitions[i], sizeof choices[at]) != 0)
+            at++;
+        well = at < count && runner_apply(explore->runner, choices[at]);
+    }
+    if (!runner_end(explore->runner) || !well)
+        return NOT_FOLLOWED;
+    return explore_own_judge(explore, runner_record(explore->runner)) == worst->verdict ? REPEATED
+                                                                                        : ENDED_OTHERWISE;
+}
+
+/* Repeats a counterexample as often, and returns it as it is shown; the last repetition reads the stock after each transaction. NULL, having
+ * said why on stderr. */
+json_t *explore_own_show(struct explore_own *explore, const struct counterexample *worst, int repetitions)
+{
+    char words[SCHEDULE_TEXT];
+    int64_t reproduced = 0;
+    for (int i = 0; i < repetitions && !interrupted(); i++) {
+        enum repetition made = NOT_FOLLOWED;
+        runner_set(explore->runner, (size_t)explore->requests, i + 1 == repetitions);
+        /* On a slow machine a request can seem to wait in the program: then the schedule cannot be followed. */
+        for (int tries = 0; tries < REPLAY_TRIES && made == NOT_FOLLOWED && !interrupted(); tries++) {
+            made = repeat(explore, worst);
+            explore->differed += made == NOT_FOLLOWED;
+        }
+        reproduced += made == REPEATED;
+    }
+    json_t *shown = explored_schedule(runner_record(explore->runner),
+                                      schedule_write(worst->transitions, worst->length, words),
+                                      (size_t)explore->requests, worst->verdict);
+    if (shown && json_object_set_new(shown, "switches", json_integer(worst->switches)) == 0 &&
+        json_object_set_new(shown, "replays", json_integer(repetitions)) == 0 &&
+        json_object_set_new(shown, "reproduced", json_integer((json_int_t)reproduced)) == 0)
+        return shown;
+    complain("out of memory");
+    json_decref(shown);
+    return NULL;
+}
+
+/* ---- one schedule that the user names ------------------------------------------------------------------------------ */
+
+static bool is_enabled(struct explore_own *explore, struct transition transition)
+{
+    struct transition choices[ENABLED_MAX];
+    size_t count = runner_enabled(explore->runner, choices);
+    for (size_t i = 0; i < count; i++)
+        if (choices[i].actor == transition.actor && choices[i].kind == transition.kind)
+            return true;
+    return false;
+}
+
+static bool run_one(struct explore_own *explore, struct transition transition, struct counterexample *ran)
+{
+    ran->transitions[ran->length++] = transition;
+    return runner_apply(explore->runner, transition);
+}
+
+/* Runs the schedule as far as the requests can follow it, and then the rest of each. A request that has been changed may send fewer
+ * statements, or wait. RAN gets the transitions that ran. */
+static bool follow(struct explore_own *explore, struct counterexample *ran)
+{
+    struct transition choices[ENABLED_MAX];
+    unsigned done[ACTORS_MAX] = {0};
+    bool well = runner_start(explore->runner);
+    for (size_t i = 0; i < explore->schedule.count; i++) {
+        const struct schedule_part *part = &explore->schedule.parts[i];
+        const struct transition next = {part->actor, part->kind};
+        bool is_step = part->kind == TRANSITION_STEP;
+        for (bool goes_on = true; goes_on && well && ran->length < DEPTH_MAX; goes_on = is_step) {
+            if ((is_step && done[part->actor] >= part->upto) || !is_enabled(explore, next))
+                break;
+            well = run_one(explore, next, ran);
+            done[part->actor] += is_step;
+        }
+    }
+    while (well && ran->length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0 &&
+           choices[0].kind == TRANSITION_STEP)
+        well = run_one(explore, choices[0], ran);
+    return runner_end(explore->runner) && well;
+}
+
+bool explore_own_replay(struct explore_own *explore, json_t **ret_shown)
+{
+    char words[SCHEDULE_TEXT];
+    struct counterexample ran = {0};
+    int64_t begin = monotonic_us();
+    runner_set(explore->runner, (size_t)explore->requests, true);
+    if (!follow(explore, &ran))
+        return false;
+    const struct run_record *record = runner_record(explore->runner);
+    explore->us = monotonic_us() - begin;
+    explore->schedules = 1;
+    explore->deadlocks = record->deadlock;
+    explore->faulted = record->faulted;
+    ran.verdict = explore_own_judge(explore, record);
+    explore->found[ran.verdict] = 1;
+    explore->simplest[ran.verdict] = ran;
+    *ret_shown = explored_schedule(record, schedule_write(ran.transitions, ran.length, words),
+                                   (size_t)explore->requests, ran.verdict);
+    if (!*ret_shown)
+        complain("out of memory");
+    return *ret_shown;
+}

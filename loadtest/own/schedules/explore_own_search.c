@@ -1,0 +1,152 @@
+/* The search of `loadtest explore shop.json`: runs the schedules one after the other, judges each, and keeps the counterexamples. */
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
+#include "loadtest/own/check_row.h"
+#include "loadtest/own/schedules/explore_own_impl.h"
+
+#include <string.h>
+
+enum { DIFFERS_MOST = 10 };
+
+/* ---- one schedule --------------------------------------------------------------------------------------------------- */
+
+static bool start(void *self)
+{
+    return runner_start(((struct explore_own *)self)->runner);
+}
+
+static size_t enabled(void *self, struct transition *ret_transitions)
+{
+    return runner_enabled(((struct explore_own *)self)->runner, ret_transitions);
+}
+
+static bool apply(void *self, struct transition transition)
+{
+    return runner_apply(((struct explore_own *)self)->runner, transition);
+}
+
+static bool end(void *self)
+{
+    return runner_end(((struct explore_own *)self)->runner);
+}
+
+static uint64_t fingerprint(void *self)
+{
+    return runner_fingerprint(((struct explore_own *)self)->runner);
+}
+
+enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record)
+{
+    int64_t acknowledged = 0, unclear = 0;
+    for (int64_t i = 0; i < explore->requests; i++) {
+        long status = record->answers[i].status;
+        bool sold = status >= 200 && status < 300;
+        acknowledged += sold;
+        unclear += !sold && !shop_is_sold_out(&explore->description, status);
+    }
+    const struct check_counts counts = check_counts_of(&explore->description, &explore->before,
+                                                       &record->after, acknowledged, unclear);
+    enum verdict verdict = check_verdict(&counts);
+    return record->stuck && verdict < VERDICT_STUCK ? VERDICT_STUCK : verdict;
+}
+
+static bool is_worse(const struct counterexample *one, const struct counterexample *other)
+{
+    return one->verdict > other->verdict ||
+           (one->verdict == other->verdict && one->switches < other->switches);
+}
+
+static void keep(struct explore_own *explore, enum verdict verdict)
+{
+    const struct search *search = &explore->search;
+    struct counterexample next = {.verdict = verdict, .length = search->length};
+    for (size_t i = 0; i < search->length; i++)
+        next.transitions[i] = search->path[i].transitions[search->path[i].taken];
+    next.switches = context_switches(next.transitions, next.length);
+    if (explore->found[verdict]++ == 0 || next.switches < explore->simplest[verdict].switches)
+        explore->simplest[verdict] = next;
+    size_t at = explore->worst_count;
+    while (at > 0 && is_worse(&next, &explore->worst[at - 1]))
+        at--;
+    if (verdict == VERDICT_CLEAN || at == SHOWN_MAX)
+        return;
+    explore->worst_count += explore->worst_count < SHOWN_MAX;
+    memmove(&explore->worst[at + 1], &explore->worst[at], (explore->worst_count - 1 - at) * sizeof next);
+    explore->worst[at] = next;
+}
+
+/* ---- the search --------------------------------------------------------------------------------------------------------- */
+
+/* The path of the schedule that has just run is needed after search_run has moved on, so its end keeps it. */
+static bool end_and_judge(void *self)
+{
+    struct explore_own *explore = self;
+    if (!end(self))
+        return false;
+    const struct run_record *record = runner_record(explore->runner);
+    enum verdict verdict = explore_own_judge(explore, record);
+    explore->schedules++;
+    explore->deadlocks += record->deadlock;
+    explore->faulted |= record->faulted;
+    keep(explore, verdict);
+    return true;
+}
+
+/* Runs the first schedule, which is that of the lowest requests first. */
+static bool run_first(struct explore_own *explore)
+{
+    struct transition choices[ENABLED_MAX];
+    bool well = runner_start(explore->runner);
+    while (well && runner_enabled(explore->runner, choices) > 0 && choices[0].kind == TRANSITION_STEP)
+        well = runner_apply(explore->runner, choices[0]);
+    return well && runner_end(explore->runner);
+}
+
+/* One request alone, to see that the service works and to measure how long it is silent; then all, so that pools fill. */
+bool explore_own_warm_up(struct explore_own *explore)
+{
+    runner_set(explore->runner, 1, false);
+    for (int i = 0; i < 2; i++) /* the first may open connections */
+        if (!run_first(explore))
+            return false;
+    const struct run_record *record = runner_record(explore->runner);
+    if (record->count == 0)
+        complain(
+            "no statement has come through the gate; the service must connect to the address {postgres}, or as PGHOST and "
+            "PGPORT say. Its answer was %ld: %s",
+            record->answers[0].status, record->answers[0].text);
+    else if (record->after.sold == explore->before.sold)
+        complain(
+            "request: no order was placed; the answer is %ld: %s. Check url, body and headers of request",
+            record->answers[0].status, record->answers[0].text);
+    runner_measure(explore->runner);
+    runner_set(explore->runner, (size_t)explore->requests, false);
+    return record->count > 0 && record->after.sold > explore->before.sold && run_first(explore);
+}
+
+bool explore_own_search(struct explore_own *explore)
+{
+    const struct program program = {.self = explore,
+                                    .start = start,
+                                    .enabled = enabled,
+                                    .apply = apply,
+                                    .end = end_and_judge,
+                                    .fingerprint = fingerprint};
+    int64_t begin = monotonic_us(), limit = begin + explore->time_limit_ms * 1000;
+    enum search_outcome outcome = SEARCH_RAN;
+    explore->search.bound = NO_BOUND;
+    while (outcome == SEARCH_RAN && !interrupted() && monotonic_us() < limit &&
+           explore->schedules < explore->max_schedules) {
+        outcome = search_run(&explore->search, &program);
+        /* A slow machine may be the cause: the same schedule again, a few times. */
+        if (outcome == SEARCH_DIFFERS && explore->differed++ < DIFFERS_MOST && runner_end(explore->runner))
+            outcome = SEARCH_RAN;
+    }
+    explore->us = monotonic_us() - begin;
+    if (outcome == SEARCH_DIFFERS)
+        complain(
+            "%s: the service sent other statements when a schedule was repeated. Turn off what depends on chance or time",
+            explore->search.error);
+    return (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && !interrupted();
+}
