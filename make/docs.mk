@@ -13,6 +13,17 @@ explore-docs: programs ## explore every strategy with each fault, for the table 
 	docs/tables explore $(EXPLORED) >$(BUILD)/explore.md
 	docs/insert explore $(BUILD)/explore.md docs/strategies.md
 
+# Two requests each. A run through the gate ends with exit status 1, because the sample oversells.
+gate-speed: programs ## measure how many schedules per second explore runs through the gate and without it, for docs/own-service.md
+	$(MAKE_NOW) deps-peers
+	$(BUILD)/loadtest explore --strategies read-write --sample 2000 --jobs 1 --export-json $(BUILD)/gate-direct.json
+	for run in 1 2 3 4 5; do \
+	    NODE_PATH=$(abspath $(BUILD))/peers/modules/usr/share/nodejs:/usr/share/nodejs $(BUILD)/loadtest explore samples/own/node/shop.json \
+	        --show 0 --export-json $(BUILD)/gate-$$run.json || [ $$? = 1 ] || exit; \
+	done
+	docs/tables gate $(BUILD)/gate-direct.json $(BUILD)/gate-[1-5].json >$(BUILD)/gate.md
+	docs/insert gate $(BUILD)/gate.md docs/own-service.md
+
 RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimistic,redis-lock,batched
 
 readme: all ## measure the figures of README.md and docs/{results,strategies,choosing,performance,rush}.md again

@@ -26,8 +26,8 @@ size_t message_length(const char *bytes, size_t count);
 bool message_is(const char *bytes, const char *types);
 /* The same for a unit of the client: the messages up to Query, FunctionCall, Sync, Flush or Terminate. */
 size_t unit_length(const char *bytes, size_t count);
-/* The type of the last message of a complete unit. */
-char unit_end(const char *bytes, size_t count);
+/* How many messages of TYPE a complete unit has. */
+unsigned unit_has(const char *bytes, size_t count, char type);
 
 /* Writes the statements of a complete unit with their parameters as one line, without BEGIN, SET and the like, and notes what the unit
  * prepares. True: none is left, so the unit neither reads nor writes rows, nor takes or releases a lock. */

@@ -15,13 +15,22 @@ static const char WRONG[] =
 
 struct postgres_state {
     bool started; /* the startup message has passed */
-    char
-        awaited; /* the end of the last unit, if PostgreSQL will answer it with ReadyForQuery and has not yet; else 0 */
+    /* Of the unit that was read last. */
+    bool awaited;      /* the server has not answered all of it */
+    bool ends_ready;   /* ReadyForQuery is the end of the answer: it is no unit that Flush ends */
+    unsigned executes; /* else: results that are still to come */
+    bool copies;       /* the server reads rows for COPY, and ignores Sync */
+    bool skips;        /* after an error the server ignores all up to Sync */
     struct prepared_statements prepared;
 };
 
+static const char WANTS_TLS[] =
+    "the service asked the gate in front of PostgreSQL for TLS, which has none, and closed the connection. Let it connect to {postgres} with "
+    "sslmode=prefer or sslmode=disable";
+
 /* The startup messages have no type. */
-static struct wire_unit next_startup(struct postgres_state *state, const char *bytes, size_t count)
+static struct wire_unit next_startup(struct postgres_state *state, struct gate_connection *seen,
+                                     const char *bytes, size_t count)
 {
     if (count < 8)
         return (struct wire_unit){0};
@@ -30,6 +39,7 @@ static struct wire_unit next_startup(struct postgres_state *state, const char *b
         return (struct wire_unit){.length = MESSAGE_WRONG};
     if (count < length)
         return (struct wire_unit){0};
+    seen->hint = code == SSL_REQUEST ? WANTS_TLS : NULL;
     if (code == SSL_REQUEST || code == GSS_REQUEST)
         return (struct wire_unit){.length = length, .way = UNIT_ANSWERED, .answer = "N"};
     state->started = code != CANCEL_REQUEST;
@@ -41,25 +51,39 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
 {
     struct postgres_state *state = context;
     if (!state->started)
-        return next_startup(state, bytes, count);
+        return next_startup(state, seen, bytes, count);
     if (seen->starts)
         return (struct wire_unit){.length = count, .way = UNIT_PASSES};
     /* The data of COPY, and the end of the connection, belong to a statement that has passed. */
     size_t length = message_length(bytes, count);
-    if (length > 0 && length != MESSAGE_WRONG && message_is(bytes, "dcfpX"))
+    if (length > 0 && length != MESSAGE_WRONG && message_is(bytes, state->copies ? "dcfpXS" : "dcfpX"))
         return (struct wire_unit){.length = length, .way = UNIT_PASSES};
+    /* A client can send units without waiting for answers. Each gets its turn when the one before it has ended. */
+    if (state->awaited)
+        return (struct wire_unit){0};
     length = unit_length(bytes, count);
     if (length == MESSAGE_WRONG)
         seen->problem = WRONG;
-    if (length == 0 || length == MESSAGE_WRONG)
-        return (struct wire_unit){.length = length};
-    /* A client can send units before the answer to the one before. Each has its own turn, after that answer. */
-    if (state->awaited)
-        return (struct wire_unit){0};
-    const char end = unit_end(bytes, length);
-    state->awaited = (char)(message_is(&end, "QFS") ? end : 0);
-    seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
+    if (length > 0 && length != MESSAGE_WRONG) {
+        state->ends_ready = unit_has(bytes, length, 'H') == 0;
+        state->executes = state->skips ? 0 : unit_has(bytes, length, 'E');
+        state->awaited = state->ends_ready || state->executes > 0;
+        seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
+    }
     return (struct wire_unit){.length = length, .way = UNIT_HELD};
+}
+
+/* Has the running unit ended with this message of the server? */
+static void note_end(struct postgres_state *state, struct gate_connection *seen, char type)
+{
+    state->copies = type == 'G' || (state->copies && type != 'Z' && type != 'E');
+    state->skips = (type == 'E' && !state->ends_ready) || (state->skips && type != 'Z');
+    if (state->skips)
+        state->executes = 0;
+    else if (message_is(&type, "CIs") && state->executes > 0)
+        state->executes--;
+    if (type == 'Z' || (!state->ends_ready && state->executes == 0))
+        seen->running = state->awaited = false;
 }
 
 static size_t next_answer(void *context, struct gate_connection *seen, const char *bytes, size_t count)
@@ -80,13 +104,10 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
     else if (*bytes == 'E')
         seen->deadlock |= describe_error(bytes, length, seen->answer);
     if (*bytes == 'Z' && length > MESSAGE_HEADER) {
-        seen->starts = seen->running = false;
-        state->awaited = 0;
+        seen->starts = false;
         seen->transaction = bytes[MESSAGE_HEADER];
     }
-    /* A Sync that comes before the data of COPY is ignored; the client sends another one behind the data. */
-    if (*bytes == 'G' && state->awaited == 'S')
-        state->awaited = 0;
+    note_end(state, seen, *bytes);
     return length;
 }
 

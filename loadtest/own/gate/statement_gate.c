@@ -46,7 +46,7 @@ struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     bool hold, ends;
-    const char *problem;
+    const char *problem, *hint;
     struct link *links[GATE_CONNECTIONS];
     struct gate_connection none;
 };
@@ -205,6 +205,7 @@ static void free_link(struct link *link)
 
 static void close_link(struct gate *gate, size_t i)
 {
+    gate->hint = gate->links[i]->seen.hint ? gate->links[i]->seen.hint : gate->hint;
     close(gate->links[i]->client);
     close(gate->links[i]->server);
     free_link(gate->links[i]);
@@ -473,6 +474,14 @@ void gate_close_connection(struct gate *gate, size_t i)
 const char *gate_problem(const struct gate *gate)
 {
     return gate->problem;
+}
+
+const char *gate_hint(struct gate *gate)
+{
+    gate_lock(gate);
+    const char *hint = gate->hint;
+    gate_unlock(gate);
+    return hint;
 }
 
 void gate_cut(struct gate *gate)

@@ -44,6 +44,8 @@ void gate_refuse(struct gate *gate, size_t i);
 void gate_close_connection(struct gate *gate, size_t i);
 /* Why a connection could not be held so far, as a sentence without its end; NULL: nothing was wrong. With the lock held. */
 const char *gate_problem(const struct gate *gate);
+/* Why the service has probably given up a connection, for when it does not work at all; NULL. Takes the lock. */
+const char *gate_hint(struct gate *gate);
 /* Closes all connections. With the lock held. */
 void gate_cut(struct gate *gate);
 

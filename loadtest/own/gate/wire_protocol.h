@@ -40,6 +40,7 @@ struct gate_connection {
     bool may_wait;           /* Redis can let it wait for another command */
     bool remembers;          /* Redis keeps a MULTI or WATCH of this connection */
     const char *problem;     /* why the connection cannot be held; NULL: it can */
+    const char *hint;        /* why the service has probably closed it, if it does so now; NULL */
 };
 
 enum unit_way {

@@ -165,9 +165,10 @@ static bool explore_all(struct explore_own *explore, json_t *shown)
     return well && !interrupted();
 }
 
-static bool explore_service(struct explore_own *explore)
+static bool explore_service(struct explore_own *explore, const struct shop_plan *plan)
 {
-    struct runner_settings settings = {.service = &explore->service,
+    struct runner_settings settings = {.plan = plan,
+                                       .service = &explore->service,
                                        .database = explore->database,
                                        .gate = explore->gate,
                                        .redis = explore->redis,
@@ -202,10 +203,11 @@ static int run(void *context)
                                        .env = &explore->env};
         explore->database = shop_database_open(explore->servers.postgres, &explore->description,
                                                explore->stock);
-        if (explore->database && explore_own_open_gate(explore) &&
-            shop_service_start(&plan, &explore->service)) {
-            well = explore_service(explore);
+        if (explore->database && explore_own_open_gate(explore)) {
+            well = shop_service_start(&plan, &explore->service) && explore_service(explore, &plan);
             shop_service_stop(&explore->service);
+            if (!well && gate_hint(explore->gate))
+                complain("%s", gate_hint(explore->gate));
         }
         shop_database_close(explore->database);
         gate_close(explore->gate);

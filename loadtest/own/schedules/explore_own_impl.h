@@ -11,7 +11,7 @@
 #include "loadtest/report/output.h"
 #include "loadtest/stats/verdict.h"
 
-enum { SHOWN_MAX = 10 };
+enum { SHOWN_MAX = 10, GATE_URL = 1024 };
 
 struct counterexample {
     enum verdict verdict;
@@ -34,13 +34,14 @@ struct explore_own {
     struct shop_service service;
     struct shop_database *database;
     struct shop_stock before; /* after a reset */
-    char gate_url[1024];      /* what {postgres} is for the service */
-    char redis_url[1024];     /* and {redis} */
+    char gate_url[GATE_URL];  /* what {postgres} is for the service */
+    char redis_url[GATE_URL]; /* and {redis} */
     struct redis_control *redis;
     const char *faults, *expire_key;
     bool faulted; /* in one of the schedules */
     struct gate *gate;
     struct request_runner *runner;
+    struct run_record last; /* of the last schedule that ended, to compare the next one with */
     struct search search;
     int64_t schedules, differed, found[VERDICT_COUNT], deadlocks, us;
     struct counterexample worst[SHOWN_MAX]; /* the worst verdict and the fewest switches first */

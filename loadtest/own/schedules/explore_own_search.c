@@ -2,12 +2,14 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/own/check_row.h"
 #include "loadtest/own/schedules/explore_own_impl.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-enum { DIFFERS_MOST = 10 };
+enum { DIFFERS_MOST = 10, TAIL_LINES = 20 };
 
 /* ---- one schedule --------------------------------------------------------------------------------------------------- */
 
@@ -89,6 +91,7 @@ static bool end_and_judge(void *self)
     explore->schedules++;
     explore->deadlocks += record->deadlock;
     explore->faulted |= record->faulted;
+    explore->last = *record;
     keep(explore, verdict);
     return true;
 }
@@ -103,26 +106,63 @@ static bool run_first(struct explore_own *explore)
     return well && runner_end(explore->runner);
 }
 
+/* What one request alone did, which is no order. */
+static void say_no_order(const struct explore_own *explore, const struct run_record *record)
+{
+    const struct shop_description *description = &explore->description;
+    const struct run_answer *answer = &record->answers[0];
+    if (answer->status == 0)
+        shop_complain(description, "request",
+                      "was not answered: %s (timeout_ms is %" PRId64 "). The last output of the service:",
+                      answer->text, description->timeout_ms);
+    else if (record->count == 0)
+        shop_complain(
+            description, "request",
+            "was answered with %ld: %s, and no statement has come through the gate. Correct \"request\", or let the service "
+            "connect to {postgres}, or to {pghost} and {pgport}",
+            answer->status, answer->text);
+    else
+        shop_complain(description, "request",
+                      "placed no order; the answer was %ld: %s. Correct \"request\", \"reset\" or \"sold\"",
+                      answer->status, answer->text);
+    print_log_tail(explore->service.log[0], TAIL_LINES);
+}
+
 /* One request alone, to see that the service works and to measure how long it is silent; then all, so that pools fill. */
 bool explore_own_warm_up(struct explore_own *explore)
 {
     runner_set(explore->runner, 1, false);
-    for (int i = 0; i < 2; i++) /* the first may open connections */
+    for (int i = 0; i < 2; i++) { /* the first may open connections */
+        runner_watch(explore->runner, i > 0);
         if (!run_first(explore))
             return false;
+    }
+    runner_watch(explore->runner, false);
     const struct run_record *record = runner_record(explore->runner);
-    if (record->count == 0)
-        complain(
-            "no statement has come through the gate; the service must connect to the address {postgres}, or as PGHOST and "
-            "PGPORT say. Its answer was %ld: %s",
-            record->answers[0].status, record->answers[0].text);
-    else if (record->after.sold == explore->before.sold)
-        complain(
-            "request: no order was placed; the answer is %ld: %s. Check url, body and headers of request",
-            record->answers[0].status, record->answers[0].text);
+    bool works = record->count > 0 && record->after.sold > explore->before.sold;
+    if (!works)
+        say_no_order(explore, record);
     runner_measure(explore->runner);
     runner_set(explore->runner, (size_t)explore->requests, false);
-    return record->count > 0 && record->after.sold > explore->before.sold && run_first(explore);
+    return works && run_first(explore);
+}
+
+/* BEFORE and NOW begin with the same transitions. */
+static void say_difference(const struct run_record *before, const struct run_record *now)
+{
+    static const char REMEDY[] =
+        "Turn off what depends on chance, on time or on earlier requests, such as a cache";
+    size_t i = 0, most = before->count < now->count ? before->count : now->count;
+    while (i < most && before->steps[i].fingerprint == now->steps[i].fingerprint)
+        i++;
+    if (i < most)
+        complain(
+            "a schedule was repeated, and as statement %zu request %c sent '%.150s', where it had sent '%.150s'. %s",
+            i + 1, actor_name(now->steps[i].actor), now->steps[i].text, before->steps[i].text, REMEDY);
+    else
+        complain(
+            "a schedule was repeated, and after statement %zu other requests waited or had ended than before. %s",
+            i, REMEDY);
 }
 
 bool explore_own_search(struct explore_own *explore)
@@ -145,8 +185,6 @@ bool explore_own_search(struct explore_own *explore)
     }
     explore->us = monotonic_us() - begin;
     if (outcome == SEARCH_DIFFERS)
-        complain(
-            "%s: the service sent other statements when a schedule was repeated. Turn off what depends on chance or time",
-            explore->search.error);
+        say_difference(&explore->last, runner_record(explore->runner));
     return (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && !interrupted();
 }

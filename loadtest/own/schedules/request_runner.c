@@ -15,6 +15,7 @@ enum {
     QUIET_LEAST_US = 500000,
     QUIET_TIMES = 10,  /* the longest silence that was measured counts so often */
     LATE_US = 2000000, /* libcurl looks at the time once a second */
+    END_US = 1000000,  /* for a request whose connections were closed */
 };
 
 /* ---- requests ------------------------------------------------------------------------------------------------------- */
@@ -103,8 +104,9 @@ struct run_step *runner_add_step(struct request_runner *runner, unsigned actor, 
     struct run_record *record = &runner->record;
     if (record->count == RUN_STEPS_MAX) {
         complain(
-            "the requests have sent %d statements and have not ended; does the service try again for ever?",
-            RUN_STEPS_MAX);
+            "the requests have sent %d statements and have not ended; the last one is '%.150s'. Let the service give up after a "
+            "few tries",
+            RUN_STEPS_MAX, record->steps[RUN_STEPS_MAX - 1].text);
         return NULL;
     }
     struct run_step *step = &record->steps[record->count++];
@@ -112,6 +114,15 @@ struct run_step *runner_add_step(struct request_runner *runner, unsigned actor, 
     step->kind = kind;
     step->after = runner->actors[actor].state;
     return step;
+}
+
+/* A service that the last schedule has left without an end may have no connection left in its pool, so it begins again. */
+static bool start_again(struct request_runner *runner)
+{
+    if (runner->stopped && !shop_service_start(runner->settings.plan, runner->settings.service))
+        return false;
+    runner->stopped = false;
+    return true;
 }
 
 bool runner_start(struct request_runner *runner)
@@ -123,7 +134,7 @@ bool runner_start(struct request_runner *runner)
     gate_lock(gate);
     gate_hold(gate, false);
     gate_unlock(gate);
-    if (!runner_empty_redis(runner) ||
+    if (!start_again(runner) || !runner_empty_redis(runner) ||
         !shop_service_reset(runner->settings.service, runner->settings.database, runner->settings.stock))
         return false;
     gate_lock(gate);
@@ -222,6 +233,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     } else {
         well = run_statement(runner, actor, step);
     }
+    step->fingerprint = runner->fingerprint;
     step->after = actor->state;
     step->blockers = actor->state == REQUEST_BLOCKED ? actor->blockers : 0;
     actor->waits = actor->state == REQUEST_BLOCKED ? step : NULL;
@@ -260,6 +272,24 @@ static bool end_requests(struct request_runner *runner)
     return well;
 }
 
+/* The connections are closed: have all requests ended in the time after which one counts as waiting in the program? */
+static bool await_ends(struct request_runner *runner)
+{
+    int64_t until_us = monotonic_us() + runner->quiet_us + END_US;
+    for (;;) {
+        bool all_ended = true;
+        gate_lock(runner->settings.gate);
+        for (size_t i = 0; i < ACTORS_MAX; i++)
+            all_ended &= runner->actors[i].ended || !runner->actors[i].has_thread;
+        bool waits = !all_ended && monotonic_us() < until_us && !interrupted();
+        if (waits)
+            gate_wait(runner->settings.gate, until_us);
+        gate_unlock(runner->settings.gate);
+        if (!waits)
+            return all_ended;
+    }
+}
+
 bool runner_end(struct request_runner *runner)
 {
     struct gate *gate = runner->settings.gate;
@@ -278,6 +308,10 @@ bool runner_end(struct request_runner *runner)
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         gate_connection(gate, i)->deadlock = false;
     gate_unlock(gate);
+    if (!all_ended && !await_ends(runner)) {
+        shop_service_stop(runner->settings.service);
+        runner->stopped = true;
+    }
     for (size_t i = 0; i < runner->settings.requests; i++) {
         join(&runner->actors[i]);
         record->answers[i] = runner->actors[i].answer;
@@ -305,6 +339,11 @@ void runner_measure(struct request_runner *runner)
 {
     int64_t quiet_us = runner->silence_us * QUIET_TIMES;
     runner->quiet_us = quiet_us > QUIET_LEAST_US ? quiet_us : QUIET_LEAST_US;
+}
+
+void runner_watch(struct request_runner *runner, bool watches)
+{
+    runner->watches = watches;
 }
 
 void runner_set(struct request_runner *runner, size_t requests, bool reads_stock)
@@ -337,6 +376,8 @@ void runner_close(struct request_runner *runner)
     gate_hold(runner->settings.gate, false);
     gate_unlock(runner->settings.gate);
     limit_requests(runner);
+    if (!await_ends(runner))
+        shop_service_stop(runner->settings.service);
     for (size_t i = 0; i < ACTORS_MAX; i++) {
         join(&runner->actors[i]);
         shop_exchange_close(&runner->actors[i].exchange);

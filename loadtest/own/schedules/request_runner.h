@@ -10,7 +10,7 @@
 #include "loadtest/own/shop_service.h"
 
 enum {
-    RUN_STEPS_MAX = 256,
+    RUN_STEPS_MAX = 250,                     /* fewer than DEPTH_MAX of the search */
     RUN_WAITS_FOR_OTHERS = 1 << ACTORS_MAX,  /* a session of PostgreSQL that belongs to no request */
     RUN_WAITS_FOR_COMMAND = 2 << ACTORS_MAX, /* a command to Redis, as BLPOP does */
 };
@@ -38,8 +38,9 @@ struct run_step {
     size_t server; /* RUNS_… */
     char text[MESSAGE_TEXT], answer[MESSAGE_TEXT];
     enum request_state after;
-    unsigned blockers; /* bits of the requests that it waited for, and RUN_WAITS_FOR_… */
-    bool has_stock;    /* STOCK was read after it */
+    unsigned blockers;    /* bits of the requests that it waited for, and RUN_WAITS_FOR_… */
+    uint64_t fingerprint; /* of the schedule up to here */
+    bool has_stock;       /* STOCK was read after it */
     struct shop_stock stock;
 };
 
@@ -57,6 +58,7 @@ struct run_record {
 struct request_runner;
 
 struct runner_settings {
+    const struct shop_plan *plan; /* of the service, which is restarted if a request does not end */
     struct shop_service *service;
     struct shop_database *database; /* the real one, not by way of the gate */
     struct gate *gate;              /* in front of PostgreSQL and, if REDIS is not NULL, Redis */
@@ -77,6 +79,8 @@ void runner_close(struct request_runner *runner);
 int64_t runner_quiet_ms(const struct request_runner *runner);
 /* The longest silence of a request so far becomes the base of that time. Before it none counts as waiting there. */
 void runner_measure(struct request_runner *runner);
+/* From the next start, with one request alone: it is an error if that sends two statements at the same time. */
+void runner_watch(struct request_runner *runner, bool watches);
 /* From the next start: as many requests, and READS_STOCK of the settings. */
 void runner_set(struct request_runner *runner, size_t requests, bool reads_stock);
 

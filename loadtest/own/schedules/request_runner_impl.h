@@ -38,6 +38,7 @@ struct request_runner {
     int64_t quiet_us, silence_us; /* SILENCE_US: the longest that was seen */
     struct run_record record;
     uint64_t fingerprint;
+    bool watches, stopped; /* STOPPED: the service, so it is started again */
     unsigned tries;
     int64_t changes; /* what redis_control_changes said last */
     struct held_keys held;

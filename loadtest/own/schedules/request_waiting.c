@@ -8,7 +8,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { STUCK_US = 4000000 }; /* longer than PostgreSQL's deadlock_timeout of one second */
+enum {
+    STUCK_US = 4000000, /* longer than PostgreSQL's deadlock_timeout of one second */
+    WATCH_US = 50000,   /* for another statement of a request that is held */
+};
 
 static int actor_of_pid(struct request_runner *runner, int32_t pid)
 {
@@ -131,6 +134,32 @@ static bool can_be_held(struct request_runner *runner, const struct actor *actor
     return !problem;
 }
 
+/* One request alone runs: is another statement of it held at the same moment? Which of the two comes first would be chance. With the gate's
+ * lock. True, having said so on stderr. */
+static bool sends_two(struct request_runner *runner, const struct actor *actor)
+{
+    struct gate *gate = runner->settings.gate;
+    int64_t until_us = monotonic_us() + WATCH_US;
+    while (monotonic_us() < until_us && !interrupted()) {
+        for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+            const struct gate_connection *connection = gate_connection(gate, i);
+            if (i == actor->at || !connection->used || !connection->held)
+                continue;
+            if (connection->trivial) {
+                gate_release(gate, i);
+                continue;
+            }
+            complain(
+                "one request sends '%.150s' and '%.150s' at the same time, over two connections, and the gate can hold a request at "
+                "one statement only. Let it send one after the other, and turn off what the service sends in the background",
+                gate_connection(gate, actor->at)->text, connection->text);
+            return true;
+        }
+        gate_wait(gate, until_us);
+    }
+    return false;
+}
+
 static void note_queues(struct request_runner *runner)
 {
     for (size_t i = 0; i < runner->settings.requests; i++)
@@ -153,7 +182,8 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
         if (has_come_to_rest(runner, actor, false)) {
             int64_t silence = monotonic_us() - silent_since;
             runner->silence_us = silence > runner->silence_us ? silence : runner->silence_us;
-            return !actor->failed;
+            return !actor->failed &&
+                   !(runner->watches && actor->state == REQUEST_HELD && sends_two(runner, actor));
         }
         size_t running = find_running(runner, actor);
         if (actor->cuts && running != NOWHERE && gate_connection(gate, running)->has_answers) {
@@ -187,9 +217,10 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
         }
     }
     if (!interrupted())
-        complain("request %c did not end within %" PRId64
-                 " ms, and did not wait in PostgreSQL; raise timeout_ms in shop.json",
-                 'A' + (char)actor->number, runner->settings.service->description->timeout_ms);
+        shop_complain(runner->settings.service->description, "timeout_ms",
+                      "is %" PRId64
+                      ", and request %c has neither sent a statement nor ended in that time. Raise it",
+                      runner->settings.service->description->timeout_ms, 'A' + (char)actor->number);
     return false;
 }
 

@@ -11,9 +11,10 @@ import pytest
 import redis
 
 from basics import BUILD, START_S, die_with_parent, wait_until
+from explored import described, explore, extended, result
 from lab import PATIENCE
 from length import short_only
-from test_check import MODULES, SAMPLES, sample_needs
+from test_check import SAMPLES, sample_needs
 
 # Loops of locks are found after few schedules; all of them take minutes.
 ENOUGH = 150
@@ -168,32 +169,7 @@ PROTECTIONS = {
 @pytest.fixture(scope="module")
 def services(tmp_path_factory):
     """The Python sample with more protections."""
-    folder = tmp_path_factory.mktemp("services")
-    text = (SAMPLES / "python" / "shop.py").read_text(encoding="utf-8")
-    (folder / "shop.py").write_text(text.replace("PROTECTIONS = {\n", SERVICES, 1), encoding="utf-8")
-    described(folder)
-    return folder / "shop.json"
-
-
-def described(folder, **members):
-    shop = json.loads((SAMPLES / "python" / "shop.json").read_text(encoding="utf-8"))
-    shop |= {"schema": str(SAMPLES / "schema.sql"), "start": ["/usr/bin/python3", str(folder / "shop.py")]} | members
-    (folder / "shop.json").write_text(json.dumps(shop), encoding="utf-8")
-    return folder / "shop.json"
-
-
-def explore(description, protection, *options):
-    command = [BUILD / "loadtest", "explore", description, "--env", f"PROTECTION={protection}", *map(str, options)]
-    env = {"NODE_PATH": MODULES} | os.environ
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=240 * PATIENCE, check=False)
-
-
-def result(*arguments):
-    ran = explore(*arguments, "--format", "json")
-    assert ran.returncode in (0, 1), ran.stderr
-    found = json.loads(ran.stdout)
-    assert ran.returncode == int(found["verdict"] != "clean"), found
-    return found
+    return extended(tmp_path_factory.mktemp("services"), SERVICES)
 
 
 def counterexample(found, verdict):
@@ -375,7 +351,7 @@ def test_the_keys_of_a_real_redis_stay(server, services, tmp_path):
     client.set("mine", "1")
     ran = explore(described(tmp_path, redis=url), "decrements")
     assert client.get("mine") == b"1" and client.exists("left"), ran.stdout
-    assert ran.returncode == 3 and "no order was placed" in ran.stderr, ran.stderr
+    assert ran.returncode == 3 and "placed no order" in ran.stderr, ran.stderr
     assert is_clean(result(described(tmp_path, redis=url), "redis-setnx")) and client.get("mine") == b"1"
 
 

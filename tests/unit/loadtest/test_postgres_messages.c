@@ -99,6 +99,33 @@ static void test_nothing_is_executed(void **state)
     expect(&stream, "", true);
 }
 
+static void test_a_number_of_a_sequence(void **state)
+{
+    static const struct {
+        const char *text;
+        bool trivial;
+    } CASES[] = {
+        {"select nextval ('order_seq')", true},
+        {"SELECT NEXTVAL('order_seq') AS id;", true},
+        {"select  nextval($1)", true},
+        {"SELECT nextval('order_seq') FROM product FOR UPDATE", false},
+        {"SELECT nextval('order_seq'), pg_advisory_lock(1)", false},
+        {"SELECT nextval('order_seq') WHERE pg_try_advisory_lock(1)", false},
+        {"SELECT nextval('order_seq'); DELETE FROM product", false},
+        {"SELECT last_value FROM order_seq", false},
+        {"SELECT nextval", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        struct stream stream = {0};
+        add_message(&stream, 'Q', CASES[i].text, strlen(CASES[i].text) + 1);
+        struct prepared_statements prepared = {0};
+        char described[MESSAGE_TEXT];
+        assert_int_equal(describe_unit(&prepared, stream.bytes, stream.count, described), CASES[i].trivial);
+        assert_int_equal(*described == '\0', CASES[i].trivial);
+    }
+}
+
 static void test_a_unit_that_is_not_complete(void **state)
 {
     (void)state;
@@ -205,6 +232,32 @@ static void test_a_unit_follows_a_flush_at_once(void **state)
     assert_int_equal(turn(&executes), 0);
 }
 
+/* A pipeline can ask for answers with Flush, and send more before they come. */
+static void test_a_statement_waits_for_the_result_of_one_that_flush_ends(void **state)
+{
+    (void)state;
+    begin();
+    struct stream executes = {0}, sync = {0};
+    add_statement(&executes, "SELECT 1", NULL);
+    add_message(&executes, 'H', NULL, 0);
+    add_message(&sync, 'S', NULL, 0);
+    assert_int_equal(turn(&executes), executes.count);
+    seen.running = true;
+    answer('2', NULL, 0);
+    assert_int_equal(turn(&executes), 0);
+    answer('C', "SELECT 1", 9);
+    assert_false(seen.running);
+    assert_int_equal(turn(&executes), executes.count);
+    seen.running = true;
+    answer('E', "SERROR\0C22012\0Mdivision by zero\0", 33);
+    assert_false(seen.running); /* no more results up to Sync */
+    assert_int_equal(turn(&executes), executes.count);
+    assert_int_equal(turn(&sync), sync.count);
+    answer('Z', "I", 1);
+    assert_int_equal(turn(&executes), executes.count);
+    assert_int_equal(turn(&executes), 0);
+}
+
 static void test_the_sync_behind_the_data_of_copy_passes(void **state)
 {
     (void)state;
@@ -230,11 +283,13 @@ int main(void)
         cmocka_unit_test(test_begin_in_one_unit_with_a_statement),
         cmocka_unit_test(test_two_statements_of_a_pipeline),
         cmocka_unit_test(test_nothing_is_executed),
+        cmocka_unit_test(test_a_number_of_a_sequence),
         cmocka_unit_test(test_a_unit_that_is_not_complete),
         cmocka_unit_test(test_the_tag_of_begin_is_not_shown),
         cmocka_unit_test(test_a_row_and_an_error),
         cmocka_unit_test(test_a_unit_waits_for_the_answer_to_the_one_before),
         cmocka_unit_test(test_a_unit_follows_a_flush_at_once),
+        cmocka_unit_test(test_a_statement_waits_for_the_result_of_one_that_flush_ends),
         cmocka_unit_test(test_the_sync_behind_the_data_of_copy_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,113 @@
+"""The mistakes that a user of `loadtest explore shop.json` can make: each ends with a sentence that says what was seen and what to change, and with
+nothing left."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from basics import BUILD, START_S, wait_until
+from explored import extended
+from test_check import sample_needs
+from test_loadtest import nothing_is_left_of
+
+# Further protections for the Python sample, in the place of its table.
+SERVICES = '''
+def tries_for_ever(product, quantity):
+    while not decrement(product, quantity):
+        pass
+    return True
+
+
+def waits_for_the_old_version(product, quantity):
+    """Only a schedule in which another order comes between makes it try for ever."""
+    with transaction() as cursor:
+        cursor.execute("SELECT count FROM product WHERE id = %s", (product,))
+        count = cursor.fetchone()[0]
+    while count >= quantity:
+        with transaction() as cursor:
+            cursor.execute("UPDATE product SET count = count - %s WHERE id = %s AND count = %s", (quantity, product, count))
+            if cursor.rowcount:
+                cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+                return True
+    return False
+
+
+def by_chance(product, quantity):
+    with transaction() as cursor:
+        if secrets.randbelow(2):
+            cursor.execute("SELECT version()")
+    return decrement(product, quantity)
+
+
+def at_once(product, quantity):
+    """Two statements over two connections, and nothing says which one comes first."""
+    threads = [threading.Thread(target=decrement, args=(product, 0)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return decrement(product, quantity)
+
+
+def never_answers(product, quantity):
+    print("shop: waits for the payment provider", file=sys.stderr, flush=True)
+    open("it-waits", "w").close()
+    threading.Event().wait()
+
+
+PROTECTIONS = {
+    "tries-for-ever": tries_for_ever,
+    "waits-for-the-old-version": waits_for_the_old_version,
+    "by-chance": by_chance,
+    "at-once": at_once,
+    "never-answers": never_answers,
+'''
+URL = "http://127.0.0.1:{port}/orders"
+# Protection, changes to the description, and what the sentence says.
+MISTAKES = {
+    "wrong SQL in reset": ("decrement", {"reset": ["UPDATE product"]}, ['"reset[0]" fails', "syntax error", "Correct the SQL"]),
+    "wrong SQL in stock": ("decrement", {"stock": "SELECT n FROM prduct"}, ['"stock" fails', 'relation "prduct" does not exist', "Correct the SQL"]),
+    "wrong SQL in sold": ("decrement", {"sold": "SELECT sum(quantity) FROM order_item"}, ['"sold" gives NULL', "coalesce"]),
+    "wrong SQL in invariant": ("decrement", {"invariant": "SELECT 7"}, ['"invariant[0]"', "neither true nor false"]),
+    "does not start": ("decrement", {"start": ["sh", "-c", "echo no such module; exit 4"]}, ['"start" has ended (exit status 4)', "no such module"]),
+    "is never ready": ("decrement", {"start": ["sleep", "3600"], "start_timeout_ms": 300}, ['"ready" took longer than 300 ms', "start_timeout_ms"]),
+    "another database": ("decrement", {"env": {"PORT": "{port}", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}}, ['"start" has ended', "port 1 failed"]),
+    "wants TLS": ("decrement", {"env": {"PORT": "{port}", "DATABASE_URL": "{postgres}?sslmode=require"}},
+                  ["asked the gate in front of PostgreSQL for TLS, which has none", "sslmode=prefer"]),
+    "wrong request": ("decrement", {"request": {"url": URL, "body": {"product_id": "one"}}}, ['"request" was answered with 400', "no statement has come through the gate", "{postgres}"]),
+    "sells nothing": ("decrement", {"request": {"url": URL, "body": {"product_id": 2, "quantity": 1}}}, ['"request" placed no order', "409"]),
+    "tries for ever": ("tries-for-ever", {}, ["have sent 250 statements and have not ended", "UPDATE product SET count", "give up after a few tries"]),
+    "tries for ever in one schedule": ("waits-for-the-old-version", {}, ["have sent 250 statements and have not ended", "give up after a few tries"]),
+    "chance": ("by-chance", {}, ["a schedule was repeated, and as statement ", "where it had sent '", "Turn off what depends on chance"]),
+    "two at once": ("at-once", {}, ["' at the same time, over two connections", "Let it send one after the other"]),
+    "never answers": ("never-answers", {"timeout_ms": 300}, ['"request" was not answered: ', "timeout_ms is 300", "waits for the payment provider"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_a_sentence(tmp_path, mistake):
+    sample_needs("python")
+    protection, members, words = MISTAKES[mistake]
+    path = extended(tmp_path, SERVICES, **members)
+    command = [BUILD / "loadtest", "explore", path, "--env", f"PROTECTION={protection}"]
+    with subprocess.Popen(command, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        out, errors = process.communicate(timeout=START_S * 2)
+    assert (process.returncode, out) == (3, ""), out + errors
+    for word in words:
+        assert word in errors, errors
+    nothing_is_left_of(process.pid)
+
+
+def test_an_interrupt_ends_a_request_that_never_answers(tmp_path):
+    """It waits neither for timeout_ms nor for the request."""
+    sample_needs("python")
+    path = extended(tmp_path, SERVICES, timeout_ms=3600000)
+    with subprocess.Popen([BUILD / "loadtest", "explore", path, "--env", "PROTECTION=never-answers"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, start_new_session=True) as process:  # fmt: skip
+        wait_until((tmp_path / "it-waits").exists, "the request waits", START_S)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=START_S)
+    assert process.returncode == 128 + signal.SIGINT, out + errors
+    nothing_is_left_of(process.pid)
