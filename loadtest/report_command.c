@@ -1,6 +1,7 @@
-/* `loadtest report`: prints a stored result again, in any format, so that nothing is run twice; or compares several. */
+/* `loadtest report`: prints a stored result again, in any format, so that nothing is run twice; or puts several together. */
 #include "loadtest/cli/complain.h"
 #include "loadtest/command/run_command.h"
+#include "loadtest/explore/run/fault_matrix.h"
 #include "loadtest/history/history.h"
 #include "loadtest/report/result.h"
 #include "loadtest/result_kinds.h"
@@ -16,7 +17,9 @@ static int print(const json_t *document, const struct output_settings *settings)
 /* The results may be the same file, or come from two machines with the same name: then a path tells them apart. */
 static int compare(json_t *const *results, const struct texts *files, const struct output_settings *settings)
 {
-    json_auto_t *document = history_new(results, files->item, files->count);
+    json_auto_t *document = fault_matrix_fits(results, files->count)
+                                ? fault_matrix_new(results, files->item, files->count)
+                                : history_new(results, files->item, files->count);
     return document ? print(document, settings) : ENDED_USAGE;
 }
 
@@ -45,10 +48,11 @@ static const struct command COMMAND = {
             .min_operands = 1,
             .max_operands = HISTORY_MAX,
             .summary =
-                "Prints a stored result again, in any format, or compares several results.\n"
+                "Prints a stored result again, in any format, or puts several results together.\n"
                 "\n"
                 "FILE was written by --export-json or --format json. Use - for stdin. Several files must be results of "
-                "the same command. A difference is marked if it is larger than the spread of the runs.",
+                "the same command. A difference is marked if it is larger than the spread of the runs. Results of "
+                "explore with different faults become one matrix of strategies and faults.",
             .example = "loadtest report before.json after.json --export-html difference.html",
             .groups = {{&output_options, 0}},
         },

@@ -4,6 +4,7 @@
 #include "loadtest/bench/cases.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/explore/run/explore_result.h"
+#include "loadtest/explore/run/fault_matrix.h"
 #include "loadtest/faults/row.h"
 #include "loadtest/growth/growth.h"
 #include "loadtest/history/history.h"
@@ -19,9 +20,9 @@
 #include <string.h>
 
 static const struct result_kind *const KINDS[] = {
-    &compare_result,     &explore_result,     &rush_result,          &faults_result, &soak_result,
-    &bench_result,       &growth_result,      &diff_result,          &check_result,  &history_result,
-    &explore_own_result, &permutation_result, &specification_result,
+    &compare_result,     &explore_result,     &rush_result,          &faults_result,       &soak_result,
+    &bench_result,       &growth_result,      &diff_result,          &check_result,        &history_result,
+    &explore_own_result, &permutation_result, &specification_result, &fault_matrix_result,
 };
 
 #define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])
