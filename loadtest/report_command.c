@@ -8,19 +8,31 @@
 
 #include <string.h>
 
-static int print(const json_t *document, const struct output_settings *settings)
+static int print(const json_t *document, const char *path, const struct output_settings *settings)
 {
-    const struct result_kind *kind = result_kind_of(document);
+    const struct result_kind *kind = result_kind_of(document, path);
     return kind && output_write(kind, document, settings) ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
 }
 
 /* The results may be the same file, or come from two machines with the same name: then a path tells them apart. */
-static int compare(json_t *const *results, const struct texts *files, const struct output_settings *settings)
+static int print_together(json_t *const *results, const struct texts *files,
+                          const struct output_settings *settings)
 {
     json_auto_t *document = fault_matrix_fits(results, files->count)
                                 ? fault_matrix_new(results, files->item, files->count)
                                 : history_new(results, files->item, files->count);
-    return document ? print(document, settings) : ENDED_USAGE;
+    return document ? print(document, "the comparison", settings) : ENDED_USAGE;
+}
+
+/* A stored result that can be printed; the caller's. NULL, with the reason on stderr. */
+static json_t *load(const char *path)
+{
+    json_t *document = result_load(path);
+    if (document && !result_kind_of(document, path)) {
+        json_decref(document);
+        document = NULL;
+    }
+    return document;
 }
 
 static int begin(void *context, const struct texts *files)
@@ -30,11 +42,11 @@ static int begin(void *context, const struct texts *files)
     size_t loaded = 0;
     if (!output_valid(settings))
         return ENDED_USAGE;
-    while (loaded < files->count && (results[loaded] = result_load(files->item[loaded])))
+    while (loaded < files->count && (results[loaded] = load(files->item[loaded])))
         loaded++;
     int status = loaded < files->count ? ENDED_USAGE
-                 : loaded == 1         ? print(results[0], settings)
-                                       : compare(results, files, settings);
+                 : loaded == 1         ? print(results[0], files->item[0], settings)
+                                       : print_together(results, files, settings);
     for (size_t i = 0; i < loaded; i++)
         json_decref(results[i]);
     return status;

@@ -128,6 +128,15 @@ static void print_meanings(const struct result_table *table, const struct column
     fputs("</dl></details>\n", out);
 }
 
+/* A narrow window can scroll it, rather than the page. */
+static void print_key_table(const struct result_table *table, const struct column *const *columns,
+                            size_t count, FILE *out)
+{
+    fputs("<div class=\"scroll\">\n", out);
+    print_table(table, columns, count, "key", out);
+    fputs("</div>\n", out);
+}
+
 static void print_tables(const struct result_table *table, FILE *out)
 {
     const struct result_kind *kind = table->kind;
@@ -145,9 +154,9 @@ static void print_tables(const struct result_table *table, FILE *out)
     if (folded)
         fprintf(out, "<details><summary>%zu rows</summary>\n", json_array_size(table->rows));
     if (key_count == 0 || key_count == all_count) {
-        print_table(table, all, all_count, "key", out);
+        print_key_table(table, all, all_count, out);
     } else {
-        print_table(table, key, key_count, "key", out);
+        print_key_table(table, key, key_count, out);
         fprintf(out, "<details><summary>All %zu columns</summary>\n<div class=\"scroll\">\n", all_count);
         print_table(table, all, all_count, "all", out);
         fputs("</div></details>\n", out);

@@ -162,6 +162,12 @@ static size_t longest_of(const json_t *chart, size_t column)
     return longest;
 }
 
+/* How wide a column is. */
+static double width_of(const json_t *chart, size_t column)
+{
+    return (double)longest_of(chart, column) * CHARACTER + 14;
+}
+
 /* A cell is as red as it is bad. Returns the place below. */
 static double print_matrix(struct sheet *sheet, double x, double y, const json_t *chart)
 {
@@ -170,7 +176,7 @@ static double print_matrix(struct sheet *sheet, double x, double y, const json_t
     double left = x, bottom = y;
     y += 4;
     for (column = 0; column <= columns; column++) {
-        double width = (double)longest_of(chart, column) * CHARACTER + 14;
+        double width = width_of(chart, column);
         const char *head = column > 0 ? json_string_value(
                                             json_array_get(json_object_get(chart, "marks"), column - 1))
                                       : text_of(chart, "rows_are");
@@ -196,7 +202,6 @@ static double print_matrix(struct sheet *sheet, double x, double y, const json_t
         }
         left += width;
     }
-    sheet->right = left > sheet->right ? left : sheet->right;
     return bottom;
 }
 
@@ -233,7 +238,12 @@ static void add_drawing(struct sheet *sheet, const json_t *chart, const char *sv
 static void add_matrix(struct sheet *sheet, const json_t *chart)
 {
     double y = flush_columns(sheet);
-    y = print_caption(sheet->out, MARGIN, y, chart, 2 * ABOUT_CHARACTERS);
+    double width = 0;
+    for (size_t column = 0; column <= json_array_size(json_object_get(chart, "marks")); column++)
+        width += width_of(chart, column);
+    width = width > COLUMN ? width : COLUMN;
+    sheet->right = MARGIN + width > sheet->right ? MARGIN + width : sheet->right;
+    y = print_caption(sheet->out, MARGIN, y, chart, (size_t)(width / CHARACTER));
     sheet->below[0] = sheet->below[1] = print_matrix(sheet, MARGIN, y, chart) + GAP;
 }
 
@@ -284,7 +294,7 @@ static bool print_sheet(const struct result_table *table, const json_t *charts, 
             "<rect class=\"ground\" width=\"%.0f\" height=\"%.0f\" rx=\"8\" fill=\"#ffffff\"/>\n%s</svg>\n",
             width, height, body);
     } else {
-        complain(well ? "this kind of result has no picture that can be drawn: choose another format"
+        complain(well ? "this result has no picture that can be drawn: choose another format"
                       : "out of memory");
     }
     free(body);

@@ -94,7 +94,7 @@ json_t *result_load(const char *path)
                      path, json_integer_value(version), RESULT_VERSION);
         else
             complain(
-                "%s is not a result of loadtest: it has no 'version'. Use a file that --export-json wrote",
+                "%s is not a result of loadtest: it has no number 'version'. Use a file that --export-json wrote",
                 path);
         json_decref(document);
         document = NULL;

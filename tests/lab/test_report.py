@@ -115,7 +115,7 @@ def made_own():
 
 MADE = {"made-soak": made_soak, "made-compare": made_compare, "made-rush": made_rush, "made-faults": made_faults, "made-check": made_check, "made-own": made_own}
 # Results that one report puts together.
-TOGETHER = {"matrix": ("explore-none", "explore-crash", "explore-expire", "explore-crash-safe", "explore-expire-safe")}
+TOGETHER = {"matrix": sorted(path.stem for path in RESULTS.glob("explore-*.json"))}
 ALL = (*KINDS, *MADE, *TOGETHER)
 
 
@@ -284,12 +284,38 @@ def test_two_results_are_compared_by_the_spread_of_their_runs(browser, folder):
         (("peers.json",), "results of the kind 'peers' cannot be printed"),
         (("compare.svg",), "is not JSON"),
         (("nothing.json",), "cannot open .*nothing.json: No such file"),
-        (("../shop.schema.json",), "it has no 'version'"),
+        (("../shop.schema.json",), "it has no number 'version'"),
     ),
 )
 def test_a_file_that_is_no_result_is_named_in_a_sentence(files, says):
     ran = report(*(RESULTS / file for file in files), "--format", "html")
     assert ran.returncode in (2, 3) and ran.stdout == "", ran.stdout
+    assert len(ran.stderr.splitlines()) == 1 and re.search(says, ran.stderr), ran.stderr
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    (
+        ("", "damaged.json is empty"),
+        ('{"version": 1,', "damaged.json is not JSON"),
+        ("[]", "it has no number 'version'"),
+        ('{"version": "1", "kind": "compare", "rows": []}', "it has no number 'version'"),
+        ('{"version": 1, "rows": []}', "it has no 'kind'"),
+        ('{"version": 1, "kind": "compare"}', "damaged: it has no array 'rows' of objects"),
+        ('{"version": 1, "kind": "bench", "ratios": 7}', "damaged: it has no array 'ratios' of objects"),
+        ('{"version": 1, "kind": "explore", "rows": [1, null, [2]]}', "damaged: it has no array 'rows' of objects"),
+        (None, "cannot read .*: Is a directory"),
+    ),
+)
+@pytest.mark.parametrize("others", ((), (RESULTS / "explore-none.json",)), ids=("alone", "with another"))
+def test_a_damaged_file_is_named_in_a_sentence(tmp_path, text, says, others):
+    damaged = tmp_path / "damaged.json"
+    if text is None:
+        damaged.mkdir()
+    else:
+        damaged.write_text(text)
+    ran = report(*others, damaged, "--format", "html")
+    assert ran.returncode == 2 and ran.stdout == "", ran.stdout
     assert len(ran.stderr.splitlines()) == 1 and re.search(says, ran.stderr), ran.stderr
 
 

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NARROW "\u00a0"               /* a space at which no line breaks */
+#define NARROW "\u00a0" /* a space at which no line breaks */
+#define NO_FAULT "none"
 #define LARGER_ORDERS "orders of two" /* the second search of an exploration without faults */
 
 /* What can go wrong in a schedule. The first that occurred names a cell: a schedule that oversells has drift as well. */
@@ -44,15 +45,34 @@ static const char *faults_of(const json_t *result)
     return result_text(json_object_get(result, "settings"), "faults");
 }
 
+/* Schedules of other orders are no others of the same strategy. */
+static bool has_same_orders(const json_t *a, const json_t *b)
+{
+    static const char *const KEYS[] = {"actors", "stock", "quantities"};
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        const json_t *of_a = json_object_get(json_object_get(a, "settings"), KEYS[i]),
+                     *of_b = json_object_get(json_object_get(b, "settings"), KEYS[i]);
+        if (of_a != of_b && !json_equal(of_a, of_b))
+            return false;
+    }
+    return true;
+}
+
 bool fault_matrix_fits(json_t *const *results, size_t count)
 {
     bool differ = false;
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(result_kind_name(results[i]), explore_result.name) != 0)
+        if (strcmp(result_kind_name(results[i]), explore_result.name) != 0 ||
+            !has_same_orders(results[i], results[0]))
             return false;
         differ |= strcmp(faults_of(results[i]), faults_of(results[0])) != 0;
     }
     return differ;
+}
+
+static bool is_complete(const json_t *row)
+{
+    return json_is_true(json_object_get(row, "complete"));
 }
 
 /* The place of the row of STRATEGY and FAULTS; the end if there is none. */
@@ -68,7 +88,8 @@ static size_t place_of(const json_t *rows, const char *strategy, const char *fau
     return i;
 }
 
-/* Adds what an exploration says of a strategy, or replaces what an earlier one said. */
+/* Adds what an exploration says of a strategy. It replaces what an earlier one said, unless that one ran all schedules and this one
+ * did not. */
 static bool put_row(json_t *rows, const json_t *found, const char *strategy, const char *faults)
 {
     const char *damage = "";
@@ -83,6 +104,10 @@ static bool put_row(json_t *rows, const json_t *found, const char *strategy, con
                                   schedules > 0 ? json_real(100 * (double)bad / (double)schedules)
                                                 : json_null());
     size_t place = place_of(rows, strategy, faults);
+    if (is_complete(json_array_get(rows, place)) && !is_complete(found)) {
+        json_decref(row);
+        return true;
+    }
     if (!row || !more || json_object_update(row, more) != 0) {
         json_decref(row);
         return false;
@@ -109,8 +134,10 @@ json_t *fault_matrix_new(json_t *const *results, const char *const *names, size_
 {
     json_auto_t *rows = json_array(), *files = json_array();
     bool well = rows && files;
-    for (size_t i = 0; i < count && well; i++)
-        well = put_rows(rows, results[i]) && json_array_append_new(files, json_string(names[i])) == 0;
+    for (int without = 1; without >= 0; without--) /* those without faults come first */
+        for (size_t i = 0; i < count && well; i++)
+            if ((strcmp(faults_of(results[i]), NO_FAULT) == 0) == without)
+                well = put_rows(rows, results[i]) && json_array_append_new(files, json_string(names[i])) == 0;
     const json_t *settings = json_object_get(results[0], "settings");
     json_t *document = well ? result_new(fault_matrix_result.name,
                                          json_pack("{s:O, s:O?, s:O?}", "files", files, "actors",
@@ -149,7 +176,7 @@ static struct summary summary_of(const json_t *rows, const char *strategy)
         if (strcmp(result_text(row, "strategy"), strategy) != 0)
             continue;
         summary.bad |= result_number(row, "bad") > 0;
-        summary.searched &= json_is_true(json_object_get(row, "complete"));
+        summary.searched &= is_complete(row);
     }
     return summary;
 }
@@ -200,7 +227,7 @@ static void add_cell(struct charts *charts, json_t *cells, const json_t *row)
     if (schedules == 0)
         chart_add_cell(charts, cells, "–", 0);
     else if (bad == 0)
-        chart_add_cell(charts, cells, json_is_true(json_object_get(row, "complete")) ? "✓" : "?", 0);
+        chart_add_cell(charts, cells, is_complete(row) ? "✓" : "?", 0);
     else {
         const char *damage = result_text(row, "damage");
         bool plain = strcmp(damage, DAMAGE[0].word) == 0;
@@ -246,7 +273,7 @@ static json_t *make_charts(const json_t *document)
             .x = ""});
     const char *heads[CHART_COLUMNS_MAX + 1] = {NULL};
     for (j = 0; j < count; j++)
-        heads[j] = strcmp(faults[j], "none") == 0 ? "no fault" : faults[j];
+        heads[j] = strcmp(faults[j], NO_FAULT) == 0 ? "no fault" : faults[j];
     chart_name_marks(&charts, chart, heads);
     json_array_foreach(rows, i, row) {
         const char *strategy = result_text(row, "strategy");
