@@ -19,7 +19,7 @@ PKG_CONFIG ?= pkg-config
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all programs tests deps deps-test deps-axe deps-peers deps-frameworks deps-orms deps-lint demo demo-all run site exercise exercise-tools hint solution explore-docs gate-speed readme tables pictures test check-all faults soak bench bench-growth growth-table peers peers-table \
+.PHONY: all programs tests deps deps-test deps-axe deps-peers deps-frameworks deps-orms deps-lint demo demo-all run site exercise exercise-tools hint solution explore-docs gate-speed readme tables pictures test check-all faults soak bench bench-growth growth-table drawings peers peers-table \
         lint lint-includes lint-words lint-shell lint-tidy \
         format format-check asan tsan valgrind fuzz torture mutants analyze coverage install clean help FORCE
 

@@ -1,23 +1,38 @@
-/* `loadtest report`: prints a stored result again, in any format, so that nothing is run twice; or compares several. */
+/* `loadtest report`: prints a stored result again, in any format, so that nothing is run twice; or puts several together. */
 #include "loadtest/cli/complain.h"
 #include "loadtest/command/run_command.h"
+#include "loadtest/explore/run/fault_matrix.h"
 #include "loadtest/history/history.h"
 #include "loadtest/report/result.h"
 #include "loadtest/result_kinds.h"
 
 #include <string.h>
 
-static int print(const json_t *document, const struct output_settings *settings)
+static int print(const json_t *document, const char *path, const struct output_settings *settings)
 {
-    const struct result_kind *kind = result_kind_of(document);
+    const struct result_kind *kind = result_kind_of(document, path);
     return kind && output_write(kind, document, settings) ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
 }
 
 /* The results may be the same file, or come from two machines with the same name: then a path tells them apart. */
-static int compare(json_t *const *results, const struct texts *files, const struct output_settings *settings)
+static int print_together(json_t *const *results, const struct texts *files,
+                          const struct output_settings *settings)
 {
-    json_auto_t *document = history_new(results, files->item, files->count);
-    return document ? print(document, settings) : ENDED_USAGE;
+    json_auto_t *document = fault_matrix_fits(results, files->count)
+                                ? fault_matrix_new(results, files->item, files->count)
+                                : history_new(results, files->item, files->count);
+    return document ? print(document, "the comparison", settings) : ENDED_USAGE;
+}
+
+/* A stored result that can be printed; the caller's. NULL, with the reason on stderr. */
+static json_t *load(const char *path)
+{
+    json_t *document = result_load(path);
+    if (document && !result_kind_of(document, path)) {
+        json_decref(document);
+        document = NULL;
+    }
+    return document;
 }
 
 static int begin(void *context, const struct texts *files)
@@ -27,11 +42,11 @@ static int begin(void *context, const struct texts *files)
     size_t loaded = 0;
     if (!output_valid(settings))
         return ENDED_USAGE;
-    while (loaded < files->count && (results[loaded] = result_load(files->item[loaded])))
+    while (loaded < files->count && (results[loaded] = load(files->item[loaded])))
         loaded++;
     int status = loaded < files->count ? ENDED_USAGE
-                 : loaded == 1         ? print(results[0], settings)
-                                       : compare(results, files, settings);
+                 : loaded == 1         ? print(results[0], files->item[0], settings)
+                                       : print_together(results, files, settings);
     for (size_t i = 0; i < loaded; i++)
         json_decref(results[i]);
     return status;
@@ -45,10 +60,11 @@ static const struct command COMMAND = {
             .min_operands = 1,
             .max_operands = HISTORY_MAX,
             .summary =
-                "Prints a stored result again, in any format, or compares several results.\n"
+                "Prints a stored result again, in any format, or puts several results together.\n"
                 "\n"
                 "FILE was written by --export-json or --format json. Use - for stdin. Several files must be results of "
-                "the same command. A difference is marked if it is larger than the spread of the runs.",
+                "the same command. A difference is marked if it is larger than the spread of the runs. Results of "
+                "explore with different faults become one matrix of strategies and faults.",
             .example = "loadtest report before.json after.json --export-html difference.html",
             .groups = {{&output_options, 0}},
         },

@@ -2,8 +2,10 @@
 #include "loadtest/result_kinds.h"
 
 #include "loadtest/bench/cases.h"
+#include "loadtest/cli/complain.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/explore/run/explore_result.h"
+#include "loadtest/explore/run/fault_matrix.h"
 #include "loadtest/faults/row.h"
 #include "loadtest/growth/growth.h"
 #include "loadtest/history/history.h"
@@ -19,22 +21,49 @@
 #include <string.h>
 
 static const struct result_kind *const KINDS[] = {
-    &compare_result,     &explore_result,     &rush_result,          &faults_result, &soak_result,
-    &bench_result,       &growth_result,      &diff_result,          &check_result,  &history_result,
-    &explore_own_result, &permutation_result, &specification_result,
+    &compare_result,     &explore_result,     &rush_result,          &faults_result,       &soak_result,
+    &bench_result,       &growth_result,      &diff_result,          &check_result,        &history_result,
+    &explore_own_result, &permutation_result, &specification_result, &fault_matrix_result,
 };
 
 #define KIND_COUNT (sizeof KINDS / sizeof KINDS[0])
 
-const struct result_kind *result_kind_of(const json_t *document)
+static const struct result_kind *find_kind(const char *name)
 {
-    const char *name = result_kind_name(document);
     for (size_t i = 0; i < KIND_COUNT; i++)
         if (strcmp(KINDS[i]->name, name) == 0)
             return KINDS[i];
-    fprintf(stderr, "loadtest: results of the kind '%s' cannot be printed (valid:", name);
-    for (size_t i = 0; i < KIND_COUNT; i++)
-        fprintf(stderr, " %s", KINDS[i]->name);
-    fputs(")\n", stderr);
+    return NULL;
+}
+
+static bool are_objects(const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (!json_is_object(row))
+            return false;
+    }
+    return json_is_array(rows);
+}
+
+const struct result_kind *result_kind_of(const json_t *document, const char *path)
+{
+    const char *name = result_kind_name(document);
+    const struct result_kind *kind = find_kind(name);
+    char valid[300] = "";
+    size_t used = 0;
+    if (kind && are_objects(json_object_get(document, kind->rows)))
+        return kind;
+    for (size_t i = 0; i < KIND_COUNT && used < sizeof valid; i++)
+        used += (size_t)snprintf(valid + used, sizeof valid - used, " %s", KINDS[i]->name);
+    if (kind)
+        complain("%s is damaged: it has no array '%s' of objects. Run the command again, or use another file",
+                 path, kind->rows);
+    else if (*name)
+        complain("results of the kind '%s' cannot be printed (%s). Valid kinds:%s", name, path, valid);
+    else
+        complain("%s is not a result of loadtest: it has no 'kind'. Use a file that --export-json wrote",
+                 path);
     return NULL;
 }

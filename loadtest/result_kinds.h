@@ -4,7 +4,7 @@
 
 #include "loadtest/report/table.h"
 
-/* How DOCUMENT, a stored result, is printed. NULL, having said on stderr which kinds are valid. */
-const struct result_kind *result_kind_of(const json_t *document);
+/* How DOCUMENT, the result that the file PATH stores, is printed. NULL, with the reason on stderr: it is of no such kind, or has no rows. */
+const struct result_kind *result_kind_of(const json_t *document, const char *path);
 
 #endif

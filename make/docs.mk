@@ -12,6 +12,7 @@ explore-docs: programs ## explore every strategy with each fault, for the table 
 	$(BUILD)/loadtest explore --faults expire --strategies safe --export-json docs/results/explore-expire-safe.json
 	docs/tables explore $(EXPLORED) >$(BUILD)/explore.md
 	docs/insert explore $(BUILD)/explore.md docs/strategies.md
+	$(MAKE_NOW) drawings
 
 # Two requests each. A run through the gate ends with exit status 1, because the sample oversells.
 gate-speed: programs ## measure how many schedules per second explore runs through the gate and without it, for docs/own-service.md
@@ -28,20 +29,28 @@ RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimisti
 
 readme: all ## measure the figures of README.md and docs/{results,strategies,choosing,performance,rush}.md again
 	@mkdir -p docs/results
-	$(BUILD)/loadtest compare --repeat 3 --export-json docs/results/compare.json --export-svg docs/results/compare.svg
+	$(BUILD)/loadtest compare --repeat 3 --export-json docs/results/compare.json
 	$(BUILD)/loadtest bench --export-json docs/results/bench.json
 	$(MAKE_NOW) tables
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
 	docs/insert rush $(BUILD)/rush.md docs/rush.md
 	$(MAKE_NOW) peers ARGS=
 
-tables: programs growth-table peers-table ## put the stored results of compare and bench into the documents, without a measurement
+# The pictures of the documents. A report of the same result has all pictures.
+drawings: draw-compare draw-ten draw-bench draw-growth draw-explore draw-soak
+draw-%: programs
+	$(BUILD)/loadtest report docs/results/$*.json --format svg --output docs/results/$*.svg
+draw-ten: programs
+	docs/tables ten docs/results/compare.json | $(BUILD)/loadtest report - --format svg --output docs/results/ten.svg
+draw-explore: programs
+	$(BUILD)/loadtest report $(EXPLORED) --format svg --output docs/results/explore.svg
+
+tables: programs growth-table peers-table drawings ## put the stored results into the documents, as tables and pictures, without a measurement
 	docs/tables demo docs/results/compare.json >$(BUILD)/demo.md
 	docs/insert demo $(BUILD)/demo.md README.md
 	$(BUILD)/loadtest report docs/results/compare.json --format markdown >$(BUILD)/compare.md
 	{ sed '/^|/,$$d' $(BUILD)/compare.md; docs/tables compare docs/results/compare.json; sed '1,/^|/d; /^|/d' $(BUILD)/compare.md; } >$(BUILD)/table.md
 	docs/insert compare $(BUILD)/table.md docs/results.md
-	$(BUILD)/loadtest report docs/results/compare.json --format svg --output docs/results/compare.svg
 	docs/tables locks docs/results/compare.json >$(BUILD)/locks.md
 	docs/insert locks $(BUILD)/locks.md docs/strategies.md
 	$(BUILD)/loadtest report docs/results/bench.json --format markdown >$(BUILD)/bench.md
@@ -74,13 +83,12 @@ GROWTH_LIMITS = $(if $(CONNECTIONS),--connections $(CONNECTIONS)) $(if $(PRODUCT
                 $(if $(ORDERS),--orders $(ORDERS)) $(if $(DURATION),--duration $(DURATION))
 bench-growth: programs ## measure how speed changes with connections, products and stored orders, for docs/performance.md (options: CONNECTIONS=4 PRODUCTS=10 ORDERS=10000000 DURATION=1s)
 	@mkdir -p docs/results
-	$(BUILD)/loadtest growth $(GROWTH_LIMITS) --export-json docs/results/growth.json --export-svg docs/results/growth.svg
-	$(MAKE_NOW) growth-table
+	$(BUILD)/loadtest growth $(GROWTH_LIMITS) --export-json docs/results/growth.json
+	$(MAKE_NOW) growth-table draw-growth
 
 growth-table: programs
 	$(BUILD)/loadtest report docs/results/growth.json --format markdown >$(BUILD)/growth.md
 	docs/insert growth $(BUILD)/growth.md docs/performance.md
-	$(BUILD)/loadtest report docs/results/growth.json --format svg --output docs/results/growth.svg
 
 # The end-to-end tests of the page take the pictures, and check what is on them.
 pictures: ## take the animation of README.md and the picture of docs/page.md in a real browser
@@ -117,3 +125,4 @@ soak: programs ## sell ten million orders under the safe strategies, for docs/re
 	$(SOAK)/soak-long.json --strategies batched,redis-stock --orders $$(($(SOAK_ORDERS) * 52 / 100)) --export-json docs/results/soak-long.json
 	docs/tables soak docs/results/soak.json docs/results/soak-long.json >$(BUILD)/soak.md
 	docs/insert soak $(BUILD)/soak.md docs/reliability.md
+	$(MAKE_NOW) draw-soak

@@ -19,9 +19,10 @@
 #define BARS_FRAME 12 /* bars need no axis: each has its value at its end */
 #define CHARACTER                                                                                            \
     7.3 /* the widest that an average character of 12 units is in the fonts that browsers take */
-#define NAME_CHARACTERS 26
+#define NAME_CHARACTERS 28
 #define TIC_CHARACTERS 8 /* of a label that a chart brings itself */
-#define TICS 4           /* as many as have room side by side, on a linear scale */
+#define FEW_POINTS 12
+#define TICS 4 /* as many as have room side by side, on a linear scale */
 
 /* Safe for colour-blind readers (after Okabe and Ito); report.css has others for a dark page. */
 static const char *const COLOURS[CHART_COLOURS] = {"#0072b2", "#d55e00", "#007a5a",
@@ -291,11 +292,26 @@ static void print_ranges(FILE *script, const json_t *chart)
 
 /* ---- series -------------------------------------------------------------------------------------------- */
 
+/* Are the points of every series so few that each is a measurement to be seen? */
+static bool has_few_points(const json_t *chart)
+{
+    size_t i;
+    json_t *series;
+    json_array_foreach(json_object_get(chart, "series"), i, series) {
+        if (json_array_size(json_object_get(series, "points")) > FEW_POINTS)
+            return false;
+    }
+    return true;
+}
+
 static void print_series(FILE *script, const json_t *chart)
 {
     size_t i, j, place = 0;
     json_t *series, *point;
-    const char *style = json_integer_value(json_object_get(chart, "kind")) == CHART_STEPS ? "steps" : "lines";
+    bool steps = json_integer_value(json_object_get(chart, "kind")) == CHART_STEPS;
+    const char *style = steps                   ? "steps"
+                        : has_few_points(chart) ? "linespoints pointtype 7 pointsize 0.5"
+                                                : "lines";
     bool log_x = is_set(chart, "log_x"), log_y = is_set(chart, "log_y");
     print_terminal(script, LINES_HEIGHT);
     json_array_foreach(json_object_get(chart, "series"), i, series) {
@@ -314,6 +330,8 @@ static void print_series(FILE *script, const json_t *chart)
     size_t label = print_scale(script, "x", across, log_x, WIDTH - 90);
     const json_t *tics = json_object_get(chart, "tics");
     print_right_margin(script, json_array_size(tics) > 0 ? TIC_CHARACTERS : label);
+    if (log_x && across.any) /* whole powers would leave the right of it empty */
+        fprintf(script, "set xrange [%.10g:%.10g]\n", across.least * 0.999, across.most * 1.05);
     if (json_array_size(tics) > 0) {
         fprintf(script, "set xrange [%.10g:%.10g]\nset xtics (", across.least, across.most);
         json_array_foreach(tics, i, point) {

@@ -257,5 +257,4 @@ const struct result_kind compare_result = {
     .headline = compare_headline,
     .notes = notes_of_compare,
     .charts = compare_charts,
-    .plot = compare_plot,
 };

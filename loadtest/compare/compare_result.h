@@ -10,8 +10,6 @@ extern const struct result_kind compare_result, diff_result;
 void compare_headline(const json_t *document, char *ret_headline, size_t size);
 /* The pictures of a comparison's report; see struct result_kind. */
 json_t *compare_charts(const json_t *document);
-/* Writes the script of a comparison's plot. */
-void compare_plot(const struct result_table *table, FILE *script);
 
 /* The notes on rows that have a sale, its audit and a verdict. `rush` uses them too. */
 notes_fn notes_of_compare;

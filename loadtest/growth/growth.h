@@ -11,4 +11,7 @@ extern const char *const growth_axis_names[GROWTH_AXES];
 
 extern const struct result_kind growth_result;
 
+/* The pictures of a report; see struct result_kind. */
+json_t *growth_charts(const json_t *document);
+
 #endif

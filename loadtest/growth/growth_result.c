@@ -1,4 +1,4 @@
-/* How a result of `loadtest growth` is printed: its columns, its title, its notes and its plot. */
+/* How a result of `loadtest growth` is printed: its columns, its title and its notes. */
 #include "loadtest/growth/growth.h"
 
 #include "loadtest/report/result.h"
@@ -89,103 +89,6 @@ static bool add_notes(const json_t *document, struct notes *notes)
     return notes_add_busy_machine(notes, document);
 }
 
-/* ---- the plot ------------------------------------------------------------------------------------------------- */
-
-static void print_figure(FILE *script, const json_t *figures, const char *key)
-{
-    const json_t *figure = json_object_get(figures, key);
-    if (json_is_number(figure))
-        fprintf(script, " %.3f", json_number_value(figure));
-    else
-        fputs(" ?", script);
-}
-
-/* The values of an axis in a result; none if LAST is 0. */
-struct range {
-    int64_t first, last;
-};
-
-/* A line for each row of the axis: the value, then rate, p99 and pgbench's rate of each strategy. */
-static struct range print_data(FILE *script, const json_t *rows, const char *axis)
-{
-    size_t i;
-    struct range range = {0, 0};
-    const json_t *row;
-    fprintf(script, "$%s << END\n", axis);
-    json_array_foreach(rows, i, row) {
-        if (strcmp(result_text(row, "axis"), axis) != 0)
-            continue;
-        range.last = result_number(row, "at");
-        range.first = range.first ? range.first : range.last;
-        fprintf(script, "%" PRId64, range.last);
-        for (size_t j = 0; j < STRATEGY_COUNT; j++) {
-            const json_t *figures = json_object_get(row, STRATEGIES[j]);
-            print_figure(script, figures, "orders_per_s");
-            print_figure(script, figures, "p99_ms");
-            print_figure(script, figures, "pgbench_per_s");
-        }
-        fputc('\n', script);
-    }
-    fputs("END\n", script);
-    return range;
-}
-
-#define LINE " with linespoints pointtype 7 pointsize 0.5 linewidth 2 linecolor rgb "
-#define DASHES " with linespoints pointtype 6 pointsize 0.5 dashtype 2 linecolor rgb "
-#define BLUE "'#1d4ed8'"
-#define RED "'#c2410c'"
-
-static void print_panel(FILE *script, const char *axis, const struct range *range, const char *words,
-                        bool times)
-{
-    fprintf(script, "set xrange [%.2f:%.2f]\n", (double)range->first * 0.8, (double)range->last * 1.25);
-    fprintf(script, "set title '%s' noenhanced\nset key %s\n",
-            times ? "p99 in milliseconds" : "Orders per second",
-            strcmp(axis, growth_axis_names[0]) == 0 && !times ? "on top left Left reverse" : "off");
-    fprintf(script, "set xlabel '%s'\n%s\n", words,
-            times ? "set logscale y\nset offsets 0,0,0,0"
-                  : "unset logscale y\nset yrange [0:*]\nset offsets 0,0,graph 0.45,0");
-    if (times)
-        fprintf(script,
-                "set yrange [*:*]\n"
-                "plot $%s using 1:3" LINE BLUE " title 'atomic-statement', "
-                "$%s using 1:6" LINE RED " title 'select-for-update'\n",
-                axis, axis);
-    else
-        fprintf(script,
-                "plot $%s using 1:2" LINE BLUE " title 'atomic-statement', $%s using 1:4" DASHES BLUE
-                " title 'same SQL in pgbench', $%s using 1:5" LINE RED
-                " title 'select-for-update', $%s using 1:7" DASHES RED " title 'same SQL in pgbench'\n",
-                axis, axis, axis, axis);
-}
-
-static void plot(const struct result_table *table, FILE *script)
-{
-    static const char *const WORDS[GROWTH_AXES] = {
-        [GROWTH_CONNECTIONS] = "connections, one product",
-        [GROWTH_PRODUCTS] = "products",
-        [GROWTH_ORDERS] = "orders in the tables",
-    };
-    struct range ranges[GROWTH_AXES];
-    fputs(
-        "set terminal svg size 1080,620 font 'sans-serif,12' background rgb 'white' name 'growth' noenhanced\n"
-        "set datafile missing '?'\nset border 3 linecolor rgb '#888888'\nset tics nomirror out\n"
-        "set grid linecolor rgb '#dddddd'\nset logscale x\nset format x '%.0s%c'\n"
-        "set key font ',10' samplen 2\n",
-        script);
-    for (enum growth_axis axis = 0; axis < GROWTH_AXES; axis++)
-        ranges[axis] = print_data(script, table->rows, growth_axis_names[axis]);
-    fprintf(script, "set multiplot layout 2,%d\n", GROWTH_AXES);
-    for (int times = 0; times < 2; times++)
-        for (enum growth_axis axis = 0; axis < GROWTH_AXES; axis++) {
-            if (ranges[axis].last <= 0)
-                fputs("set multiplot next\n", script);
-            else
-                print_panel(script, growth_axis_names[axis], &ranges[axis], WORDS[axis], times);
-        }
-    fputs("unset multiplot\n", script);
-}
-
 const struct result_kind growth_result = {
     .name = "growth",
     .rows = "rows",
@@ -193,5 +96,5 @@ const struct result_kind growth_result = {
     .title = print_title,
     .headline = print_headline,
     .notes = add_notes,
-    .plot = plot,
+    .charts = growth_charts,
 };

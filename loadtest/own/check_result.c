@@ -139,4 +139,5 @@ const struct result_kind check_result = {
     .title = print_title,
     .headline = print_headline,
     .notes = add_notes,
+    .charts = check_charts,
 };

@@ -31,4 +31,7 @@ json_t *check_row_new(int64_t number, const struct check_counts *counts, const s
 
 extern const struct result_kind check_result;
 
+/* The pictures of a report; see struct result_kind. */
+json_t *check_charts(const json_t *document);
+
 #endif

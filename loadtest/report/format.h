@@ -20,7 +20,7 @@ format_fn format_table;                             /* format_table.c: for termi
 format_fn format_json, format_csv, format_markdown; /* format_text.c */
 format_fn format_junit;                             /* format_junit.c: verdicts for continuous integration */
 format_fn format_html;                              /* format_html.c: one self-contained file */
-format_fn format_svg;                               /* plot.c: the plot alone */
+format_fn format_svg;                               /* format_svg.c: the pictures alone */
 
 /* Prints the pictures of a result, if its kind has any: of a report. */
 void print_charts(const struct result_table *table, FILE *out);

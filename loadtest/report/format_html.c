@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROWS_OPEN 60     /* more rows than this are folded */
 #define WITNESSES_OPEN 5 /* more counterexamples than this are folded */
 
-/* The style and the script, each a text; page_assets.S embeds them. */
-extern const char report_look[], report_style[], report_script[];
+/* The style and the script, each a text, and the colours of drawings; page_assets.S embeds them. */
+extern const char report_look[], report_style[], report_colours[], report_script[];
 
 void print_escaped(FILE *out, const char *text)
 {
@@ -40,7 +41,7 @@ static bool print_head(const char *title, FILE *out)
         "script-src 'unsafe-inline'\">\n<title>oversell: ",
         out);
     print_escaped(out, title);
-    fprintf(out, "</title>\n<style>\n%s%s</style>\n</head>\n", report_look, report_style);
+    fprintf(out, "</title>\n<style>\n%s%s%s</style>\n</head>\n", report_look, report_style, report_colours);
     return true;
 }
 
@@ -127,6 +128,15 @@ static void print_meanings(const struct result_table *table, const struct column
     fputs("</dl></details>\n", out);
 }
 
+/* A narrow window can scroll it, rather than the page. */
+static void print_key_table(const struct result_table *table, const struct column *const *columns,
+                            size_t count, FILE *out)
+{
+    fputs("<div class=\"scroll\">\n", out);
+    print_table(table, columns, count, "key", out);
+    fputs("</div>\n", out);
+}
+
 static void print_tables(const struct result_table *table, FILE *out)
 {
     const struct result_kind *kind = table->kind;
@@ -139,17 +149,20 @@ static void print_tables(const struct result_table *table, FILE *out)
         if ((key[key_count] = find_column(kind, *path)))
             key_count++;
 
+    bool folded = json_array_size(table->rows) > ROWS_OPEN;
     fputs("<section class=\"card\">\n<h2>Results</h2>\n", out);
+    if (folded)
+        fprintf(out, "<details><summary>%zu rows</summary>\n", json_array_size(table->rows));
     if (key_count == 0 || key_count == all_count) {
-        print_table(table, all, all_count, "key", out);
+        print_key_table(table, all, all_count, out);
     } else {
-        print_table(table, key, key_count, "key", out);
+        print_key_table(table, key, key_count, out);
         fprintf(out, "<details><summary>All %zu columns</summary>\n<div class=\"scroll\">\n", all_count);
         print_table(table, all, all_count, "all", out);
         fputs("</div></details>\n", out);
     }
     print_meanings(table, all, all_count, out);
-    fputs("</section>\n", out);
+    fputs(folded ? "</details></section>\n" : "</section>\n", out);
 }
 
 /* ---- the notes ----------------------------------------------------------------------------------------- */

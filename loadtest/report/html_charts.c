@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONG_STEP 40 /* bytes */
+
 static const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -273,9 +275,21 @@ static bool print_as_table(const json_t *chart, FILE *out)
     return false;
 }
 
+/* Steps that are statements need the width of the page. */
+static bool has_long_steps(const json_t *chart)
+{
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(chart, "steps"), i, step) {
+        if (strlen(text_of(step, "text")) > LONG_STEP)
+            return true;
+    }
+    return false;
+}
+
 static void print_chart(const json_t *chart, const char *svg, FILE *out)
 {
-    bool wide = json_integer_value(json_object_get(chart, "kind")) == CHART_MATRIX;
+    bool wide = json_integer_value(json_object_get(chart, "kind")) == CHART_MATRIX || has_long_steps(chart);
     fprintf(out, "<figure%s><figcaption><h3>", wide ? " class=\"wide-figure\"" : "");
     print_escaped(out, text_of(chart, "title"));
     fputs("</h3>", out);

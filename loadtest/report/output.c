@@ -36,7 +36,7 @@ static const struct option_row ROWS[] = {
     {"--export-junit", "FILE", OPTION_TEXT, AT(exports[FORMAT_JUNIT]), 0, 0, NULL,
      "Also write the verdicts to FILE, as JUnit XML for continuous integration."},
     {"--export-svg", "FILE", OPTION_TEXT, AT(exports[FORMAT_SVG]), 0, 0, NULL,
-     "Also write the plot to FILE, as SVG. It needs gnuplot."},
+     "Also write the pictures of the report to FILE, as SVG. It needs gnuplot."},
 };
 
 const struct option_rows output_options = OPTION_ROWS("Output", ROWS);
@@ -77,14 +77,14 @@ bool output_file_valid(const char *path)
 
 bool output_valid(const struct output_settings *settings)
 {
-    bool plot = settings->exports[FORMAT_SVG] || format_by_name(settings->format) == FORMAT_SVG;
+    bool draws = settings->exports[FORMAT_SVG] || format_by_name(settings->format) == FORMAT_SVG;
     if (settings->output && !output_file_valid(settings->output))
         return false;
     for (int format = 0; format < FORMAT_COUNT; format++)
         if (settings->exports[format] && !output_file_valid(settings->exports[format]))
             return false;
-    if (plot && !gnuplot_is_possible()) {
-        complain("the plot needs gnuplot: install the package gnuplot-nox");
+    if (draws && !gnuplot_is_possible()) {
+        complain("pictures need gnuplot: install the package gnuplot-nox");
         return false;
     }
     return true;

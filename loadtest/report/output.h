@@ -32,7 +32,7 @@ struct output_settings {
 
 extern const struct option_rows output_options; /* fill a struct output_settings */
 
-/* Checks, before anything is started, that the files can be written and the plot drawn; says why not on
+/* Checks, before anything is started, that the files can be written and the pictures drawn; says why not on
  * stderr. */
 bool output_valid(const struct output_settings *settings);
 /* Writes the document, a result of this kind, everywhere it should go; false, having said on stderr what could not be written.

@@ -73,8 +73,12 @@ json_t *result_load(const char *path)
         complain("cannot open %s: %s", path, file ? "out of memory" : strerror(errno));
     } else {
         size_t length = fread(text, 1, FILE_MAX_BYTES + 1, file);
-        if (ferror(file) || length > FILE_MAX_BYTES)
-            complain("cannot read %s, or it is too large for a result", path);
+        if (ferror(file))
+            complain("cannot read %s: %s", path, strerror(errno));
+        else if (length > FILE_MAX_BYTES)
+            complain("%s is larger than any result of loadtest. Use a file that --export-json wrote", path);
+        else if (length == 0)
+            complain("%s is empty. Use a file that --export-json wrote", path);
         else if (!(document = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error)))
             complain("%s is not JSON: %s (line %d)", path, error.text, error.line);
     }
@@ -90,7 +94,7 @@ json_t *result_load(const char *path)
                      path, json_integer_value(version), RESULT_VERSION);
         else
             complain(
-                "%s is not a result of loadtest: it has no 'version'. Use a file that --export-json wrote",
+                "%s is not a result of loadtest: it has no number 'version'. Use a file that --export-json wrote",
                 path);
         json_decref(document);
         document = NULL;

@@ -58,8 +58,6 @@ struct result_kind {
     notes_fn *notes;
     /* The pictures of a report, as charts_take returns them; NULL when out of memory. NULL in place of the function: none. */
     json_t *(*charts)(const json_t *document);
-    void (*plot)(const struct result_table *table,
-                 FILE *script); /* writes gnuplot's script for an SVG; NULL: no plot */
 };
 
 #define KEY_COLUMNS(...)                                                                                     \

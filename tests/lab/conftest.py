@@ -5,3 +5,4 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(1, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(1, str(Path(__file__).parent / "own"))

@@ -351,7 +351,7 @@ def test_growth_measures_every_value_and_draws_it(tmp_path):
             assert figures["orders_per_s"] > 0 and figures["pgbench_per_s"] > 0, row
             assert figures["p99_ms"] >= figures["median_ms"] > 0, row
     drawn = plot.read_text()
-    assert drawn.startswith("<?xml") and drawn.count('id="growth_plot_') >= 3 * (4 + 2), drawn[:300]
+    assert drawn.startswith("<svg") and drawn.count("<svg") == 1 + 3 * 2, drawn[:300]
 
 
 def test_locks_are_measured_against_their_servers():

@@ -1,5 +1,7 @@
 """A real browser, headless, that a test steers as a person would: it clicks, types and looks."""
 
+import base64
+import contextlib
 import os
 import re
 import shutil
@@ -21,6 +23,7 @@ SHOTS = BUILD / "tests" / "screenshots"
 # The contrast of each text on the page with what is behind it (WCAG 2, relative luminance), where it is too low.
 # Colours that the browser does not give as rgb() are drawn to find out what they are.
 LOW_CONTRAST = """
+const [drawings] = arguments;
 const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 function rgba(colour) {
   canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
@@ -40,9 +43,9 @@ const found = [];
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {
   const element = walker.currentNode.parentElement, text = walker.currentNode.textContent.trim();
-  if (!text || element.closest("svg, option, noscript, script, .skip") || !element.checkVisibility()) continue;
+  if (!text || element.closest(`${drawings ? "" : "svg,"} option, noscript, script, style, .skip`) || !element.checkVisibility()) continue;
   const style = getComputedStyle(element), ground = behind(element);
-  const [a, b] = [luminance(over(rgba(style.color), ground)), luminance(ground)];
+  const [a, b] = [luminance(over(rgba(element.closest("svg") ? style.fill : style.color), ground)), luminance(ground)];
   const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   const large = parseFloat(style.fontSize) >= 24;
   if (ratio < (large ? 3 : 4.5)) found.push(`${text.slice(0, 40)}: ${ratio.toFixed(2)}`);
@@ -112,6 +115,20 @@ class Browser:
         self.driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         )
+
+    @contextlib.contextmanager
+    def on_paper(self, scheme):
+        """Shows the page as it is printed, by a reader whose screen has the colours of SCHEME."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": features})
+        try:
+            yield
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+
+    def pdf(self):
+        """What the printer gets."""
+        return base64.b64decode(self.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
 
     def size(self, width, height=800, phone=False, scale=1):
         """WIDTH and HEIGHT are in CSS pixels; each is SCALE pixels of the screen wide and high."""
@@ -227,8 +244,9 @@ class Browser:
     def text_size(self):
         return self.driver.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)")
 
-    def low_contrast(self):
-        return self.driver.execute_script(LOW_CONTRAST)
+    def low_contrast(self, drawings=False):
+        """Texts that are hard to see; in DRAWINGS only where no shape lies behind them."""
+        return self.driver.execute_script(LOW_CONTRAST, drawings)
 
     def unnamed(self):
         """What a screen reader would meet without a name."""

@@ -3,6 +3,8 @@
 Debian has no geckodriver, so Selenium's commands go straight to Firefox's own remote control, Marionette: JSON over TCP, each message with
 its length before it (https://firefox-source-docs.mozilla.org/testing/marionette/)."""
 
+import base64
+import contextlib
 import json
 import os
 import shutil
@@ -92,6 +94,7 @@ browser.style.setProperty("flex", "none", "important");
 # Tab leads from the last control of the page to Firefox's own. A test stays in the page.
 STAY = "if (document.activeElement !== gBrowser.selectedBrowser) gBrowser.selectedBrowser.focus();"
 SCHEME = 'Services.prefs.setIntPref("layout.css.prefers-color-scheme.content-override", arguments[0] === "dark" ? 0 : 1);'
+MEDIUM = "gBrowser.selectedBrowser.browsingContext.mediumOverride = arguments[0];"
 # What a page is told, and not what Firefox tells of itself.
 MESSAGES = """
 const found = Services.console.getMessageArray().filter((m) => m instanceof Ci.nsIScriptError && /^(https?|file):/.test(m.sourceName))
@@ -231,6 +234,18 @@ class Firefox(Browser):
 
     def set_scheme(self, scheme):
         self.marionette.in_chrome(SCHEME, scheme)
+
+    @contextlib.contextmanager
+    def on_paper(self, scheme):
+        self.set_scheme(scheme)
+        self.marionette.in_chrome(MEDIUM, "print")
+        try:
+            yield
+        finally:
+            self.marionette.in_chrome(MEDIUM, "")
+
+    def pdf(self):
+        return base64.b64decode(self.marionette.do("WebDriver:Print", background=True)["value"])
 
     def size(self, width, height=800, phone=False, scale=1):  # pylint: disable=unused-argument
         """WIDTH and HEIGHT are in CSS pixels. A window of Firefox cannot be narrow, so the page in it is."""

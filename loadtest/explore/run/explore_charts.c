@@ -24,7 +24,7 @@ static void add_share(struct charts *charts, json_t *cells, int64_t bad, int64_t
 {
     char text[80];
     double share = schedules > 0 ? (double)bad / (double)schedules : 0;
-    snprintf(text, sizeof text, share > 0 && share < 0.01 ? "<1 %%" : "%.0f %%", share * 100);
+    snprintf(text, sizeof text, share > 0 && share < 0.01 ? "<1\u00a0%%" : "%.0f\u00a0%%", share * 100);
     chart_add_cell(charts, cells, bad > 0 ? text : "0",
                    bad == 0       ? 0
                    : share < 0.25 ? 1
@@ -87,18 +87,20 @@ static void add_lanes(struct charts *charts, const json_t *row, const json_t *co
                  *ending = json_object_get(counterexample, "ending");
     const json_t *outcomes = json_object_get(ending, "outcomes");
     const char *lanes[CHART_MARKS_MAX + 1] = {NULL};
-    char about[600];
+    char about[600], title[160];
     size_t i, count = json_array_size(outcomes);
     json_t *step;
     count = count < CHART_MARKS_MAX ? count : CHART_MARKS_MAX;
     for (i = 0; i < count; i++)
         lanes[i] = LANES[i];
     snprintf(about, sizeof about, "%s", result_text(counterexample, "explanation"));
-    json_t *chart = chart_add(charts, &(struct chart_look){.kind = CHART_LANES,
-                                                           .title = result_text(row, "strategy"),
-                                                           .about = about,
-                                                           .x = "",
-                                                           .group = "Counterexamples"});
+    const char *faults = result_text(row, "faults");
+    snprintf(title, sizeof title, "%.80s%s%.60s", result_text(row, "strategy"),
+             strcmp(faults, "none") == 0 || !*faults ? "" : ", ", strcmp(faults, "none") == 0 ? "" : faults);
+    json_t *chart = chart_add(
+        charts,
+        &(struct chart_look){
+            .kind = CHART_LANES, .title = title, .about = about, .x = "", .group = "Counterexamples"});
     chart_name_marks(charts, chart, lanes);
     json_array_foreach(steps, i, step) {
         const char *actor = result_text(step, "actor");
@@ -111,17 +113,22 @@ static void add_lanes(struct charts *charts, const json_t *row, const json_t *co
     }
 }
 
+void explore_add_counterexamples(struct charts *charts, const json_t *rows)
+{
+    size_t i, drawn = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        const json_t *counterexample = json_object_get(row, "witness");
+        if (json_array_size(json_object_get(counterexample, "steps")) > 0 && drawn++ < LANES_MAX)
+            add_lanes(charts, row, counterexample);
+    }
+}
+
 json_t *explore_charts(const json_t *document)
 {
     const json_t *rows = json_object_get(document, "rows");
     struct charts charts = {0};
-    size_t i, drawn = 0;
-    json_t *row;
     add_matrix(&charts, rows, result_text(json_object_get(document, "settings"), "faults"));
-    json_array_foreach(rows, i, row) {
-        const json_t *counterexample = json_object_get(row, "witness");
-        if (json_array_size(json_object_get(counterexample, "steps")) > 0 && drawn++ < LANES_MAX)
-            add_lanes(&charts, row, counterexample);
-    }
+    explore_add_counterexamples(&charts, rows);
     return charts_take(&charts);
 }

@@ -2,12 +2,15 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_RUN_EXPLORE_RESULT_H
 #define OVERSELL_LOADTEST_EXPLORE_RUN_EXPLORE_RESULT_H
 
+#include "loadtest/chart/chart.h"
 #include "loadtest/report/table.h"
 
 extern const struct result_kind explore_result;
 
 /* The pictures of a report; see struct result_kind. */
 json_t *explore_charts(const json_t *document);
+/* Adds the counterexamples of the first rows that have one, as lanes. */
+void explore_add_counterexamples(struct charts *charts, const json_t *rows);
 
 /* Prints the counterexamples of all ROWS on stdout, each as a table with a column for each order, and its explanation. */
 void print_counterexamples(const json_t *rows);

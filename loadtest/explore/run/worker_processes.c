@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -122,18 +123,28 @@ static bool start_worker(const struct worker_pool *pool, struct worker *ret_work
 
 /* ---- the parent: collects rows --------------------------------------------------------------------------------- */
 
+/* What the strategies that are done have shown. */
+struct found {
+    int64_t schedules, oversold;
+};
+
 static void take_line(const char *line, struct progress *progress, const struct worker_pool *pool,
-                      json_t **ret_rows)
+                      struct found *found, json_t **ret_rows)
 {
+    char detail[80];
     json_t *said = json_loads(line, 0, NULL);
     size_t at = (size_t)json_integer_value(json_object_get(said, "at"));
     json_t *row = json_object_get(said, "row");
     if (said && at < pool->count && row) {
         ret_rows[at] = json_incref(row);
+        found->schedules += json_integer_value(json_object_get(row, "schedules"));
+        found->oversold += json_integer_value(json_object_get(row, "oversold"));
         progress_step_done(progress);
     } else if (said && at < pool->count) {
         progress_label(progress, "%s", pool->chosen[at]->name);
-        progress_update(progress, (double)json_integer_value(json_object_get(said, "percent")) / 100, "");
+        snprintf(detail, sizeof detail, "; so far %" PRId64 " schedules, %" PRId64 " oversold",
+                 found->schedules, found->oversold);
+        progress_update(progress, (double)json_integer_value(json_object_get(said, "percent")) / 100, detail);
     }
     json_decref(said);
 }
@@ -142,6 +153,7 @@ static void take_line(const char *line, struct progress *progress, const struct 
 static void collect(struct worker *workers, size_t count, const struct worker_pool *pool, json_t **ret_rows)
 {
     struct progress progress = progress_begin(pool->count);
+    struct found found = {0};
     struct pollfd polled[WORKERS_MAX];
     char *line = NULL;
     size_t size = 0, open = count;
@@ -159,7 +171,7 @@ static void collect(struct worker *workers, size_t count, const struct worker_po
             if (polled[i].fd < 0 || !polled[i].revents)
                 continue;
             if (getline(&line, &size, workers[i].lines) > 0) {
-                take_line(line, &progress, pool, ret_rows);
+                take_line(line, &progress, pool, &found, ret_rows);
             } else if (!ferror(workers[i].lines) || errno != EINTR) {
                 polled[i].fd = -1;
                 open--;

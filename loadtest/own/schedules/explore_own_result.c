@@ -211,4 +211,5 @@ const struct result_kind explore_own_result = {
     COLUMN_LIST(COLUMNS),
     .title = print_title,
     .notes = add_notes,
+    .charts = explore_own_charts,
 };

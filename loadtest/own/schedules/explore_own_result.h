@@ -17,4 +17,7 @@ void explored_print(FILE *stream, const json_t *schedule, bool says_cause);
 
 extern const struct result_kind explore_own_result;
 
+/* The pictures of a report; see struct result_kind. */
+json_t *explore_own_charts(const json_t *document);
+
 #endif

@@ -42,7 +42,7 @@ static char *print(format_fn *format, const json_t *document, struct page page)
     struct result_table table;
     char *text = NULL;
     size_t size;
-    assert_true(table_open(result_kind_of(document), document, &table));
+    assert_true(table_open(result_kind_of(document, "result.json"), document, &table));
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     assert_true(format(&table, &page, out));
@@ -331,7 +331,7 @@ static void test_other_documents(void **state)
     assert_has(text, "0.912");
     free(text);
     json_auto_t *unknown = json_pack("{s:i, s:s, s:[]}", "version", 1, "kind", "poem", "rows");
-    assert_null(result_kind_of(unknown));
+    assert_null(result_kind_of(unknown, "result.json"));
     json_auto_t *empty = json_pack("{s:i, s:s}", "version", 1, "kind", "compare");
     assert_false(table_open(&compare_result, empty, &table));
 }
