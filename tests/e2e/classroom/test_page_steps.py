@@ -79,13 +79,22 @@ def test_a_version_conflict_explains_itself(at):
     assert "A started again, because the row had changed:" in earlier.text
     assert "AND version = 0\n→ UPDATE 0" in earlier.text, "the version that it had read"
     assert any("→ 1 row: stock 0, version 1" in text for text in requests(page, "A"))
+    assert "A's UPDATE finds no row of that version, so A starts again." in page.text("told")
     page.shot("steps-conflict")
+
+
+def test_a_transaction_that_the_database_ends_says_so(at):
+    page = at("serializable s=2 q=1,1 A>read B>end A>retry")
+    assert "The database ends A's transaction (error 40001), and A starts again." in page.text("told")
 
 
 def test_one_statement_is_shown_as_one(at):
     page = at("atomic-statement s=1 q=1,1 A>end B>end")
     (taken,) = requests(page, "A")
     assert "count = count - 1" in taken and "count >= 1; if one row: INSERT INTO orders" in taken
+    assert taken.endswith("→ 1 row: amount 1.00") and requests(page, "B")[0].endswith("→ too few units: stock 0")
+    assert page.all("#lane-A .program > .is-done")[0].text.startswith("✓\nthe whole order: one statement")
+    assert page.all("#lane-B .program > .is-refused")[0].text.splitlines()[2] == "sold out"
     assert page.text("sold") == "1"
 
 
@@ -214,7 +223,13 @@ def test_the_projector_view_folds_the_settings(at):
     assert shown(page, "strategy-open") and not page.all("#settings > summary")[0].is_displayed()
     page.click("big")
     page.wait(lambda: not shown(page, "strategy-open") and not shown(page, "ask"), "the settings are folded")
-    page.keep("steps-projector")
+    for width, height in ((1024, 768), (1280, 720)):
+        page.size(width, height)
+        page.driver.execute_script("scrollTo(0, 0)")
+        bottom = "return Math.max(...['step-A', 'step-B', 'sold'].map((id) => document.getElementById(id).getBoundingClientRect().bottom))"
+        page.wait(lambda height=height: page.driver.execute_script(bottom) <= height, f"the orders fit {width} × {height}")
+        page.keep(f"steps-projector-{width}")
+    page.size(1440)
     page.click("#settings > summary")
     page.wait(lambda: shown(page, "strategy-open") and shown(page, "ask"), "one click opens them")
     assert page.low_contrast() == [] and page.unnamed() == [] and page.too_small() == []
