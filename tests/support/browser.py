@@ -175,7 +175,7 @@ class Browser:
 
     def select_strategy(self, name):
         """Opens the map of strategies and selects one, without applying it."""
-        if not self.find("strategy-dialog").is_displayed():
+        if not self.all("#strategy-dialog[open]"):
             self.click("strategy-open")
         self.click(f'[data-strategy="{name}"]')
         self.wait(lambda: self.text("strategy-apply") in (f"Apply {name}", f"{name} is set"), f"{name} is selected")

@@ -78,32 +78,3 @@ export async function copy(text, field) {
     return copied;
   }
 }
-
-// A closed list changes with every arrow key and letter. So what is chosen by keys is applied by Enter or BUTTON, and what the
-// pointer chooses at once. Escape, or leaving without Enter, keeps what was. APPLIED: the value that is in force.
-export function chooseDeliberately(select, button, applied, apply) {
-  let byKeys = false;
-  const settle = (chosen) => {
-    button.hidden = true;
-    if (chosen && select.value !== applied()) apply(select.value);
-    else if (!chosen) select.value = applied();
-  };
-  select.addEventListener("pointerdown", () => (byKeys = false));
-  select.addEventListener("keydown", (event) => {
-    byKeys = true;
-    if (button.hidden || (event.key !== "Enter" && event.key !== "Escape")) return;
-    event.preventDefault();
-    settle(event.key === "Enter");
-  });
-  select.addEventListener("change", () => {
-    if (!byKeys) settle(true);
-    else button.hidden = select.value === applied();
-    setText(button, select.value ? `Switch to ${select.value}` : "Switch off");
-  });
-  select.addEventListener("blur", (event) => event.relatedTarget === button || button.hidden || settle(false));
-  button.addEventListener("click", () => {
-    settle(true);
-    select.focus();
-  });
-  button.addEventListener("blur", (event) => event.relatedTarget === select || button.hidden || settle(false));
-}

@@ -1,6 +1,6 @@
 // A second strategy next to a step-through: shows the state after the same schedule with that strategy.
 import { make, setText } from "../shared/dom.js";
-import { GUARANTEES } from "../workshop/strategies.js";
+import { GUARANTEES } from "../shared/strategy_words.js";
 import { follower } from "./beside.js";
 import { makeFrame } from "./stepper_frame.js";
 import { makeView } from "./stepper_view.js";

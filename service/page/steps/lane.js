@@ -1,7 +1,7 @@
 // One order of a step-through: a column with its steps, its buttons, and why it cannot go on.
 import { make, setText } from "../shared/dom.js";
 import { edge, failedTries, hasFailed, requestsOf, shortAnswer, shortRequest, wholeRequest } from "./requests.js";
-import { outcomeWords, stepWords, valueWords } from "./steps_words.js";
+import { outcomeWords, shortOutcome, stepWords, valueWords } from "./steps_words.js";
 
 const STATES = { ready: "paused", waiting: "waits", ended: "done", crashed: "crashed" };
 const FAULTS = ["expire", "crash", "restart", "cut"];
@@ -25,23 +25,25 @@ function requestLine({ request, inTransaction }, product, whole) {
   );
 }
 
-// REFUSAL: what the row answered where it refused this step, else undefined. SENT: the step's requests, as lines.
-function programLine(step, did, isNext, refusal, sent) {
-  const kind = refusal ? "is-refused" : did ? "is-done" : isNext ? "is-next" : "is-ahead";
-  const sign = refusal ? "✗" : did ? "✓" : isNext ? "▶" : "·";
-  const value = refusal ? `refused: ${refusal.value === null ? "the row has a newer token" : `the row has token ${refusal.value}`}` : did ? valueWords(did) : "";
+const refusalWords = ({ value }) => `refused: ${value === null ? "the row has a newer token" : `the row has token ${value}`}`;
+
+// WORDS: the step's name. REFUSED: why it was refused, else "". SENT: the step's requests, as lines.
+function programLine(step, words, did, isNext, refused, sent) {
+  const kind = refused ? "is-refused" : did ? "is-done" : isNext ? "is-next" : "is-ahead";
+  const sign = refused ? "✗" : did ? "✓" : isNext ? "▶" : "·";
+  const value = refused || (did ? valueWords(did) : "");
   return make(
     "li",
     { class: kind, "data-step": step, "aria-current": isNext ? "step" : null },
     make("span", { class: "sign", "aria-hidden": "true" }, sign),
-    make("span", {}, stepWords(step)),
+    make("span", {}, words),
     value ? make("b", { class: "value" }, value) : null,
     sent.length > 0 ? make("ul", { class: "sent", "aria-label": "Sent to the servers" }, ...sent) : null,
   );
 }
 
 function stateWords(order) {
-  if (order.state === "ended") return outcomeWords(order.outcome);
+  if (order.state === "ended") return shortOutcome(order.outcome);
   if (order.state === "ready" && !order.begun) return "not started";
   return STATES[order.state] + (order.tries > 1 ? `, try ${order.tries}` : "");
 }
@@ -101,9 +103,11 @@ export function makeLane(name, prefix, act) {
     const lines = (one) => (requests.get(one) ?? []).map((request) => requestLine(request, state.row.id, sent === "whole"));
     const did = new Map(order.did.map((one) => [one.step, one]));
     const refusal = did.get("refuse");
-    const refused = refusal && steps.find((one) => !did.has(one)); // its first step that was not done
+    const soldOut = did.size === 0 && order.outcome === "sold-out"; // its first step has refused it
+    const refused = refusal ? refusalWords(refusal) : soldOut ? "sold out" : "";
+    const refusedStep = steps.find((one) => !did.has(one));
     program.replaceChildren(
-      ...steps.map((one) => programLine(one, did.get(one), one === order.next && order.state !== "crashed", one === refused ? refusal : undefined, lines(one))),
+      ...steps.map((one) => programLine(one, stepWords(one, steps), did.get(one), one === order.next && order.state !== "crashed", one === refusedStep ? refused : "", lines(one))),
     );
   }
 
@@ -117,7 +121,7 @@ export function makeLane(name, prefix, act) {
     drawProgram(order, state, sent);
     box.classList.toggle("is-turn", isTurn);
     step.replaceChildren(
-      over ? `${name} is ${order.state === "ended" ? "done" : "crashed"}` : `${name}: ${stepWords(order.next ?? "go on")}`,
+      over ? `${name} is ${order.state === "ended" ? "done" : "crashed"}` : `${name}: ${stepWords(order.next ?? "go on", state.steps)}`,
       ...(over ? [] : [make("kbd", {}, isTurn ? `${index} · Space` : String(index))]),
     );
     enable(step, order.can.step);

@@ -49,7 +49,12 @@ export function shortRequest({ to, text, values }, product) {
 // A request as it was sent.
 export const wholeRequest = ({ text, values }) => (values.length > 0 ? `${text}   [${values.map(quoted).join(", ")}]` : text);
 
-export const shortAnswer = ({ answer }, product) => (answer === null ? "no answer yet" : shortNames(answer, product));
+// The answer in short. The statement that does the whole order answers with the amount, which is null if it took nothing, and with the
+// stock before it.
+export function shortAnswer({ answer }, product) {
+  if (answer === null) return "no answer yet";
+  return shortNames(answer, product).replace(/^1 row: amount null, stock (\d+)$/, "too few units: stock $1").replace(/^(1 row: amount [\d.]+), stock \d+$/, "$1");
+}
 
 // What happens to an order's transaction by a request: "begins", "ends", or null.
 export const edge = ({ connection, text }) =>

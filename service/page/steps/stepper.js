@@ -1,7 +1,7 @@
 // A step-through: the learner chooses whose step is next, a source runs the schedule, and the state is drawn. A page can have several.
-import { chooseDeliberately, copy, make, setText } from "../shared/dom.js";
-import { inGroups } from "../shared/strategy_groups.js";
-import { GUARANTEES } from "../workshop/strategies.js";
+import { copy, make, setText } from "../shared/dom.js";
+import { openMap } from "../shared/strategy_map.js";
+import { GUARANTEES } from "../shared/strategy_words.js";
 import { codeOf } from "./code.js";
 import { enable } from "./lane.js";
 import { compose, lastMover, setting, settingsOf } from "./schedule_text.js";
@@ -56,10 +56,8 @@ export function mountStepper(element, options) {
   function showSetting() {
     const { strategy, stock, quantities } = setting(state.schedule);
     const row = rows.get(strategy);
-    if (ui.strategy.value !== strategy) {
-      ui.strategy.value = strategy;
-      ui.faults.value = faultsFor(row);
-    }
+    if (ui.strategy.textContent !== strategy) ui.faults.value = faultsFor(row); // the address names another one
+    setText(ui.strategy, strategy);
     if (document.activeElement !== ui.stock) ui.stock.value = stock;
     ui.actors.value = quantities.length;
     setText(ui.goal, goal(row, stock, quantities));
@@ -330,36 +328,59 @@ export function mountStepper(element, options) {
     if (!(await load(compose(next))) && state) showSetting();
   }
 
-  // The strategies that can be chosen: rows of GET /strategies. Called once, before load().
+  // Rows of GET /strategies. Called before load().
   function fillStrategies(list) {
     for (const row of list) rows.set(row.name, row);
-    for (const { title, rows: choosable } of inGroups(list.filter((row) => row.explorable))) {
-      const choices = choosable.map((row) => {
-        const end = row.available ? GUARANTEES[row.guarantee].short : `not available: ${row.reason ?? "its server does not answer"}`;
-        return make("option", { value: row.name, disabled: row.available ? null : "" }, `${row.name} · ${end}`);
-      });
-      for (const select of [ui.strategy, ui.beside]) select.append(make("optgroup", { label: title }, ...choices.map((choice) => choice.cloneNode(true))));
-    }
+  }
+
+  // Lets the user choose by the map, as OPTIONS of strategy_map.js say.
+  function choose(options) {
+    openMap({
+      rows: () => [...rows.values()].filter((row) => row.explorable),
+      first: state?.strategy ?? setting(FIRST).strategy,
+      refresh: async () => fillStrategies(await source.strategies()),
+      links: false,
+      ...options,
+    });
+  }
+
+  async function chooseStrategy(strategy) {
+    if (busy) throw new Error("A search is in progress; try again when it has ended.");
+    ui.faults.value = faultsFor(rows.get(strategy));
+    await change({ strategy });
   }
 
   function setBeside(strategy) {
     beside = strategy;
-    ui.beside.value = strategy;
+    setText(ui.beside, strategy || "…");
+    ui["beside-end"].hidden = !strategy;
     onBeside(strategy);
   }
 
   // Nothing can be shown of SCHEDULE.
   function showUnavailable(schedule) {
     const { strategy } = setting(schedule);
-    ui.strategy.value = strategy;
+    setText(ui.strategy, strategy);
     setText(ui.goal, `${strategy} cannot be stepped through now.`);
   }
 
-  chooseDeliberately(ui.strategy, ui["strategy-apply"], () => state?.strategy ?? "", (strategy) => {
-    ui.faults.value = faultsFor(rows.get(strategy));
-    change({ strategy });
-  });
-  chooseDeliberately(ui.beside, ui["beside-apply"], () => beside, setBeside);
+  if (tools) {
+    ui["strategy-open"].addEventListener("click", () => choose({ title: "Strategies", note: "The orders start again.", applied: () => state?.strategy ?? "", verb: "Apply", apply: chooseStrategy }));
+    ui["beside-open"].addEventListener("click", () =>
+      choose({
+        title: "Compare with",
+        note: "It runs the same schedule.",
+        applied: () => beside,
+        obstacle: (row) => (row.name === state?.strategy ? `${row.name} is the strategy that you compare.` : null),
+        verb: "Compare with",
+        apply: setBeside,
+      }),
+    );
+    ui["beside-end"].addEventListener("click", () => {
+      setBeside("");
+      ui["beside-open"].focus();
+    });
+  }
   ui.stock.addEventListener("change", () => ui.stock.reportValidity() && change({ stock: ui.stock.valueAsNumber }));
   ui.actors.addEventListener("change", () => {
     const { quantities } = setting(state.schedule);

@@ -16,21 +16,15 @@ export function makeFrame(element, prefix, tools) {
   const check = (name, checked, text) => make("label", { class: "compact" }, keep(name, make("input", { type: "checkbox", checked: checked ? "" : null })), ` ${text}`);
   const key = (name) => make("kbd", {}, name);
 
-  keep("strategy", make("select"));
-  const applyStrategy = button("strategy-apply", { class: "small", hidden: "" });
-  keep("beside", make("select", {}, make("option", { value: "" }, "no other strategy")));
-  const applyBeside = button("beside-apply", { class: "small", hidden: "" });
   keep("stock", make("input", { type: "number", min: "0", max: "1000", value: "1" }));
   keep("actors", make("select", {}, ...["2", "3", "4"].map((count) => make("option", {}, count))));
   const setting = make(
     "div",
     { class: "setting" },
-    make("label", { class: "picker" }, "Strategy ", ui.strategy),
-    applyStrategy,
+    button("strategy-open", { "aria-haspopup": "dialog" }, "Strategy: ", keep("strategy", make("b"))),
     make("label", { class: "compact" }, "stock ", ui.stock),
     make("label", { class: "compact" }, "orders ", ui.actors),
-    make("label", { class: "compact" }, "compare with ", ui.beside),
-    applyBeside,
+    make("div", { class: "group" }, button("beside-open", { "aria-haspopup": "dialog" }, "Compare with ", keep("beside", make("b", {}, "…"))), button("beside-end", { hidden: "" }, "Stop comparing")),
   );
   const settings = keep("settings", make("details", { class: "settings-fold", open: "" }, make("summary", {}, "Settings"), setting));
   const steps = make(

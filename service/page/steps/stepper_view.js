@@ -71,6 +71,12 @@ function lockParts(lock, product) {
 // What the database refused, where that is why all is right.
 const refusals = (state) => sentences(state.told).filter((text, index) => state.told[index].step === "refuse" && text);
 
+// Below the verdict. Of a good end the explanation only says what was sold, as the verdict does.
+function explanationOf(state) {
+  const text = [...refusals(state), state.bad ? (state.explanation ?? "") : ""].join(" ").trim();
+  return text ? [make("p", {}, text)] : [];
+}
+
 // Draws in the elements UI of stepper_frame.js. ACT: see lane.js; GO is called with the number of moves after which the chosen line of
 // the story was; AGAIN runs the schedule from its start.
 export function makeView(ui, prefix, { act, go, again }) {
@@ -117,7 +123,7 @@ export function makeView(ui, prefix, { act, go, again }) {
       ...(show
         ? [
             make("h2", {}, make("span", { "aria-hidden": "true" }, state.bad ? "▲ " : "✓ "), verdict(state)),
-            make("p", {}, [...refusals(state), state.explanation ?? ""].join(" ")),
+            ...explanationOf(state),
             make("div", { class: "group" }, make("button", { type: "button", onclick: again }, state.bad ? "Watch it again, step by step" : "Try another schedule")),
           ]
         : []),

@@ -28,8 +28,12 @@ const OUTCOMES = {
   "internal-error": "failed",
 };
 
-export const stepWords = (step) => STEPS[step] ?? step;
+// STEPS: all steps of the order. COMMIT as the only one is a statement that does the whole order.
+export const stepWords = (step, steps) => (steps.length === 1 && step === "commit" ? "the whole order: one statement" : (STEPS[step] ?? step));
 export const outcomeWords = (outcome) => OUTCOMES[outcome] ?? outcome;
+// The same in a word or two, where the whole text follows.
+const SHORT_OUTCOMES = { conflict: "conflict", "lock-busy": "no lock", "lock-lost": "refused", "outcome-unknown": "unknown" };
+export const shortOutcome = (outcome) => SHORT_OUTCOMES[outcome] ?? outcomeWords(outcome);
 
 // The answer of the lock's server to a step, where it is not what the order expects.
 const ANSWERS = {
@@ -56,7 +60,6 @@ const SENTENCES = {
   commit: "commits",
   "commit-stock": "commits the stock",
   "commit-order": "commits its order",
-  retry: "meets a conflict, and starts again",
 };
 
 // The steps that a server has answered, as sentences. KNOWN: who has the lock by then, the orders' tokens, and whose lock
@@ -81,6 +84,14 @@ const ANSWERED = {
     `${actor}'s ${reading.has(actor) ? "write" : "token"} is refused: the row has ${value === null ? "a newer token" : `token ${value}`}, ${actor} has token ${tokens.get(actor)}.`,
 };
 
+// Why ACTOR starts again: what the database answered to its last statement that failed.
+function conflict({ actor, sent = [] }) {
+  const answers = sent.map(({ answer }) => answer ?? "");
+  const code = answers.map((answer) => answer.match(/^ERROR (\w+)/)?.[1]).find(Boolean);
+  if (code) return `The database ends ${actor}'s transaction (error ${code}), and ${actor} starts again.`;
+  return answers.includes("UPDATE 0") ? `${actor}'s UPDATE finds no row of that version, so ${actor} starts again.` : `${actor} meets a conflict, and starts again.`;
+}
+
 function sentence(event, known) {
   const { actor, step, text, stock, value } = event;
   if (ANSWERED[step]) return ANSWERED[step](event, known);
@@ -90,6 +101,7 @@ function sentence(event, known) {
   if (step === "end") return text === "" ? `${actor} has bought.` : `${actor} ends: ${outcomeWords(text)}.`;
   if (step.startsWith("commit")) return `${actor} ${SENTENCES[step]}: the others now see ${stock}.`;
   if (step === "waits") return `${actor} ${text}.`;
+  if (step === "retry") return conflict(event);
   if (event.by) return `${actor}'s lock is gone: ${event.by} released it. ${actor} does not know.`;
   if (text === "its lock ends") return `${actor}'s lock ends. ${actor} does not know.`;
   if (text === "its place ends") return `${actor}'s place in the queue ends.`;

@@ -8,8 +8,7 @@ import { setUpLooks } from "../shared/looks.js";
 import { buyMany, buyOne, newSale, setUpOrders } from "./orders.js";
 import { completeRun, setUpResults } from "./results.js";
 import { setUpStory, showStorySettings } from "./story.js";
-import { setUpMap } from "./strategy_map.js";
-import { setUpStrategies, showSettings } from "./strategies.js";
+import { setUpMap, setUpStrategies, showSettings } from "./strategies.js";
 import { goOn, letGo, setUpTimeline, showTraces, showWitness } from "./timeline.js";
 import { openView, seesSale, setUpViews } from "./views.js";
 

@@ -1,7 +1,7 @@
 // The big figures: stock, left, sold, oversold, orders a second; and what they mean in one sentence.
 import { byId, plural, setText, short, whole } from "../shared/dom.js";
 
-const AMPLE = 100000; // a stock that no sale uses: the run is measuring how fast it goes
+export const AMPLE = 100000; // a stock that no sale uses: the run is measuring how fast it goes
 
 function sentence(books) {
   if (books.orders === 0) return "Nothing sold yet.";

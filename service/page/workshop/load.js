@@ -2,7 +2,8 @@
 import { call } from "../shared/api.js";
 import { alertUser, byId, make, plural, setText, short, tell, whole } from "../shared/dom.js";
 import { addRun } from "./results.js";
-import { allStrategies, currentStrategy, GUARANTEES } from "./strategies.js";
+import { GUARANTEES } from "../shared/strategy_words.js";
+import { allStrategies, currentStrategy } from "./strategies.js";
 
 const LOOK_MS = 400;
 const AGAIN_MS = 1500; // while another run is in progress

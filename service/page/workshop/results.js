@@ -1,6 +1,7 @@
 // The runs of this tab, side by side, and their export.
 import { byId, make, plural, short, tell, whole } from "../shared/dom.js";
-import { guaranteeBadge, strategyNamed } from "./strategies.js";
+import { guaranteeBadge } from "../shared/strategy_words.js";
+import { strategyNamed } from "./strategies.js";
 
 const KEY = "oversell.results";
 const MOST = 300;

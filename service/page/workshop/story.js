@@ -3,7 +3,8 @@ import { call, getToken } from "../shared/api.js";
 import { byId, make, plural, setText, tell } from "../shared/dom.js";
 import { sellOnce } from "./one_sale.js";
 import { pairOf } from "./proof.js";
-import { allStrategies, changeSettings, GUARANTEES, guaranteeBadge, refreshStrategies, strategyNamed, whyAway } from "./strategies.js";
+import { GUARANTEES, guaranteeBadge, whyAway } from "../shared/strategy_words.js";
+import { allStrategies, changeSettings, refreshStrategies, strategyNamed } from "./strategies.js";
 import { showWitness } from "./timeline.js";
 import { isProjected } from "./views.js";
 

@@ -1,6 +1,7 @@
 // The timeline: recent orders as bars on their workers' lanes, overlaps and the witness marked, each order's steps on demand.
 import { byId, make, makeSvg, micros, plural, setText } from "../shared/dom.js";
 import { merge, noteWaits, orderOf, overlapsOf, putTogether } from "./overlaps.js";
+import { AMPLE } from "./figures.js";
 import { scheduleOf, stepsAddress } from "./pair.js";
 import { call } from "../shared/api.js";
 
@@ -171,7 +172,7 @@ function drawOrder(order) {
   group.append(makeSvg("rect", { class: "outline", x: left, y, width: Math.max(at(order.end) - left, 2), height: px.BAR, rx: 3 }));
   const width = at(order.end) - left;
   const text = `${order.seen}${others(order) > 1 ? ` ×${others(order)}` : ""}`;
-  if (order.seen !== null && width >= px.TEXT_FROM)
+  if (order.seen !== null && order.seen < AMPLE && width >= px.TEXT_FROM)
     group.append(makeSvg("text", { class: "seen", x: Math.min(at(order.readEnd) + 3, left + width - (4 + 7 * text.length) * unit), y: y + px.BAR - 4 * unit }, text));
   return group;
 }

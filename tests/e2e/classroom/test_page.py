@@ -492,7 +492,7 @@ def test_an_oversell_is_found_and_played(stepping):
 
 def test_what_is_impossible_is_said(stepping):
     page = stepping
-    page.choose("strategy", "select-for-update")
+    page.apply_strategy("select-for-update")
     page.wait_text("goal", "Try to make it sell 2 of 1.")
     page.click("find")
     page.wait_text("found", "Impossible: 0 of 8 schedules oversell")
@@ -602,7 +602,7 @@ def test_without_its_server_a_strategy_says_which_and_cannot_be_chosen(browser, 
     browser.wait_text("alert", "redis-lock cannot be stepped through, because redis does not answer")
     assert "Start redis" in browser.text("alert") and "not understood" not in browser.text("alert")
     assert schedule_of(browser) == "redis-lock s=1 q=1,1" and "redis-lock cannot" in browser.text("goal")
-    browser.choose("strategy", "read-write")
+    browser.apply_strategy("read-write")
     browser.wait(lambda: schedule_of(browser) == "read-write s=1 q=1,1", "another one can be chosen")
     browser.open(f"http://127.0.0.1:{service.port}/")
     browser.wait_text("log", "Ready")

@@ -9,22 +9,32 @@ from pictures import is_blank
 # What these take, browser and browsers, is below; pytest takes it from here.
 from test_page import is_disabled, open_steps, page, schedule_of, stepping, test_keys_alone_will_do, test_the_lost_update_by_clicks
 from test_page_board import classroom, test_a_question_by_clicks, test_a_question_by_keyboard_alone, test_what_the_teacher_sends_to_all
-from test_page_home import test_each_fix_runs_the_same_sale, test_the_story_by_clicks, test_the_story_by_keyboard_alone, visitor
+from test_page_home import teacher, test_each_fix_runs_the_same_sale, test_only_apply_switches, test_the_story_by_clicks, test_the_story_by_keyboard_alone, visitor
+from test_page_keyboard import at, test_a_goal_is_found_and_the_next_lesson_opened, test_a_strategy_is_chosen_and_nothing_is_impossible_by_accident, test_an_oversell_is_found_and_played, test_what_the_teacher_sends_and_withdraws
 from test_page_lessons import test_a_lesson_by_clicks_and_its_progress_after_a_reload, test_a_lesson_by_keyboard_alone, visit
+from test_page_steps import test_the_comparison_is_chosen_in_the_map
 
 __all__ = [
+    "at",
     "classroom",
     "page",
     "stepping",
+    "teacher",
+    "test_a_goal_is_found_and_the_next_lesson_opened",
     "test_a_lesson_by_clicks_and_its_progress_after_a_reload",
     "test_a_lesson_by_keyboard_alone",
     "test_a_question_by_clicks",
     "test_a_question_by_keyboard_alone",
+    "test_a_strategy_is_chosen_and_nothing_is_impossible_by_accident",
+    "test_an_oversell_is_found_and_played",
     "test_each_fix_runs_the_same_sale",
     "test_keys_alone_will_do",
+    "test_only_apply_switches",
+    "test_the_comparison_is_chosen_in_the_map",
     "test_the_lost_update_by_clicks",
     "test_the_story_by_clicks",
     "test_the_story_by_keyboard_alone",
+    "test_what_the_teacher_sends_and_withdraws",
     "test_what_the_teacher_sends_to_all",
     "visit",
     "visitor",

@@ -474,7 +474,7 @@ def test_a_phone_needs_no_scrolling_sideways(visitor):
     page.wait(lambda: len(page.all(".fix")) == 3, "three ways to choose from")
     check("fix")
     page.click("story-all")
-    page.wait(lambda: page.find("strategy-dialog").is_displayed() and page.find("shop").is_displayed(), "all strategies")
+    page.wait(lambda: page.all("#strategy-dialog[open]") and page.find("shop").is_displayed(), "all strategies")
     assert page.overflows() <= 0
     page.select_strategy("redis-setnx-forever")
     page.keep("home-320-map")

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pytest
 
 from browser import Keys
-from test_page import open_steps, schedule_of
+from test_page import focused, open_steps, schedule_of
 from test_page_board import browsers, classroom, in_news, join, open_board
 from test_page_lessons import tab_to, verdict, visit
 
@@ -25,10 +25,6 @@ def use(page, selector, key=Keys.ENTER):
     page.press(key)
 
 
-def chosen(page):
-    return page.find("strategy").get_attribute("value")
-
-
 # ── /steps ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -46,19 +42,18 @@ def test_an_oversell_is_found_and_played(at):
 
 def test_a_strategy_is_chosen_and_nothing_is_impossible_by_accident(at):
     page = at()
-    tab_to(page, "#strategy")
-    page.press("select-for-u")
-    assert chosen(page) == "select-for-update"
-    assert schedule_of(page).startswith("read-write"), "letters only select"
-    page.press(Keys.ESCAPE)
-    assert chosen(page) == "read-write", "Escape keeps what is set"
-    for _ in range(60):
-        if chosen(page) == "select-for-update":
-            break
-        page.press(Keys.ARROW_DOWN)
-    assert schedule_of(page).startswith("read-write"), "and so do arrow keys"
+    use(page, "#strategy-open")
+    page.wait(lambda: focused(page).get_attribute("data-strategy") == "read-write", "the focus is on what is set")
+    for keys in ("select-for-u", " ", Keys.ARROW_DOWN, Keys.ENTER, Keys.ESCAPE):
+        page.press(keys)
+    page.wait(lambda: not page.find("strategy-dialog").is_displayed(), "Escape closes the map")
+    assert schedule_of(page) == "read-write s=1 q=1,1" and page.text("strategy") == "read-write", "no key switches"
+    assert focused(page).get_attribute("id") == "strategy-open"
     page.press(Keys.ENTER)
-    page.wait(lambda: schedule_of(page).startswith("select-for-update"), "Enter applies it")
+    page.press("select-for-u")
+    page.press(Keys.ENTER)
+    use(page, "#strategy-apply")
+    page.wait(lambda: schedule_of(page).startswith("select-for-update"), "Apply does")
     tab_to(page, "#find")
     page.press(Keys.SPACE)
     page.wait_text("found", "Impossible: 0 of 8 schedules oversell")

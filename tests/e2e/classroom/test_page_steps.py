@@ -5,6 +5,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from browser import Keys
+from test_page import focused
 
 
 @pytest.fixture
@@ -78,13 +79,22 @@ def test_a_version_conflict_explains_itself(at):
     assert "A started again, because the row had changed:" in earlier.text
     assert "AND version = 0\n→ UPDATE 0" in earlier.text, "the version that it had read"
     assert any("→ 1 row: stock 0, version 1" in text for text in requests(page, "A"))
+    assert "A's UPDATE finds no row of that version, so A starts again." in page.text("told")
     page.shot("steps-conflict")
+
+
+def test_a_transaction_that_the_database_ends_says_so(at):
+    page = at("serializable s=2 q=1,1 A>read B>end A>retry")
+    assert "The database ends A's transaction (error 40001), and A starts again." in page.text("told")
 
 
 def test_one_statement_is_shown_as_one(at):
     page = at("atomic-statement s=1 q=1,1 A>end B>end")
     (taken,) = requests(page, "A")
     assert "count = count - 1" in taken and "count >= 1; if one row: INSERT INTO orders" in taken
+    assert taken.endswith("→ 1 row: amount 1.00") and requests(page, "B")[0].endswith("→ too few units: stock 0")
+    assert page.all("#lane-A .program > .is-done")[0].text.startswith("✓\nthe whole order: one statement")
+    assert page.all("#lane-B .program > .is-refused")[0].text.splitlines()[2] == "sold out"
     assert page.text("sold") == "1"
 
 
@@ -210,18 +220,24 @@ def shown(page, name):
 def test_the_projector_view_folds_the_settings(at):
     page = at("read-write s=1 q=1,1")
     assert page.text("big") == "Projector view"
-    assert shown(page, "strategy") and not page.all("#settings > summary")[0].is_displayed()
+    assert shown(page, "strategy-open") and not page.all("#settings > summary")[0].is_displayed()
     page.click("big")
-    page.wait(lambda: not shown(page, "strategy") and not shown(page, "ask"), "the settings are folded")
-    page.keep("steps-projector")
+    page.wait(lambda: not shown(page, "strategy-open") and not shown(page, "ask"), "the settings are folded")
+    for width, height in ((1024, 768), (1280, 720)):
+        page.size(width, height)
+        page.driver.execute_script("scrollTo(0, 0)")
+        bottom = "return Math.max(...['step-A', 'step-B', 'sold'].map((id) => document.getElementById(id).getBoundingClientRect().bottom))"
+        page.wait(lambda height=height: page.driver.execute_script(bottom) <= height, f"the orders fit {width} × {height}")
+        page.keep(f"steps-projector-{width}")
+    page.size(1440)
     page.click("#settings > summary")
-    page.wait(lambda: shown(page, "strategy") and shown(page, "ask"), "one click opens them")
+    page.wait(lambda: shown(page, "strategy-open") and shown(page, "ask"), "one click opens them")
     assert page.low_contrast() == [] and page.unnamed() == [] and page.too_small() == []
     page.driver.refresh()
     page.wait(lambda: page.all(".lane"), "the orders stand there")
-    assert not shown(page, "strategy"), "the view is remembered"
+    assert not shown(page, "strategy-open"), "the view is remembered"
     page.click("big")
-    page.wait(lambda: shown(page, "strategy"), "they are open again")
+    page.wait(lambda: shown(page, "strategy-open"), "they are open again")
 
 
 def test_an_order_that_waits_goes_on_where_the_second_strategy_lets_it(at):
@@ -246,18 +262,35 @@ def test_a_script_of_redis_has_its_keys_and_arguments_in_place(at):
     assert taken.startswith("script: if redis.call('EXISTS', 'product:1') == 1 then return 0 end") and "KEYS[" not in taken
 
 
-def test_the_comparison_is_chosen_by_keys_and_applied_by_enter(at):
+def test_the_comparison_is_chosen_in_the_map(at):
     page = at("read-write s=1 q=1,1 A>read B>read")
-    page.driver.execute_script("document.getElementById('beside').focus()")
+    page.find("beside-open").send_keys(Keys.ENTER)
+    page.wait(lambda: focused(page).get_attribute("data-strategy") == "read-write", "the focus is in the map")
+    assert "read-write is the strategy that you compare" in page.text("strategy-problem") and not page.find("strategy-apply").is_enabled()
     page.press("atomic-s")
-    page.wait(lambda: page.find("beside-apply").is_displayed(), "a switch is offered")
-    assert not page.find("beside-stepper").is_displayed() and "&with" not in address(page)
+    page.press(" ")
+    page.wait(lambda: page.text("strategy-apply") == "Compare with atomic-statement", "a comparison is offered")
+    page.keep("steps-map")
+    assert not page.find("beside-stepper").is_displayed() and "&with" not in address(page) and address(page).endswith("A>read B>read"), "keys only select"
+    page.driver.execute_script("document.getElementById('strategy-apply').focus()")
     page.press(Keys.ENTER)
     page.wait_text("beside-goal", "With atomic-statement")
-    page.driver.execute_script("document.activeElement.blur()")
+    assert page.text("beside-open") == "Compare with atomic-statement" and focused(page).get_attribute("id") == "beside-open"
     page.press("1")
     page.wait(lambda: "A>write" in address(page) or "A>insert" in address(page), "A goes on")
     page.wait(lambda: page.all("#beside-lane-A"), "and so does the other")
+    page.click("beside-end")
+    page.wait(lambda: not page.find("beside-stepper").is_displayed() and "&with" not in address(page), "the comparison has ended")
+    assert focused(page).get_attribute("id") == "beside-open" and page.text("beside-open") == "Compare with …"
+
+
+def test_the_map_offers_what_can_be_stepped_through(at, shop):
+    page = at("read-write s=1 q=1,1")
+    page.click("strategy-open")
+    page.wait(lambda: page.all("#strategy-dialog[open]"), "the map is open")
+    named = sorted(tile.get_attribute("data-strategy") for tile in page.all("#strategy-map [role=option]"))
+    assert named == sorted(row["name"] for row in shop.get("/strategies").json["strategies"] if row["explorable"])
+    assert page.low_contrast() == [] and page.unnamed() == []
 
 
 @pytest.mark.parametrize("width", [320, 760, 1280, 1920])

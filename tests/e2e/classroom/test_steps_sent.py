@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from servers import password
+from servers import holding, password
 from test_steps import order, steps
 
 READ = (
@@ -237,9 +237,11 @@ def test_no_password_is_told(services, database, stack):
     ],
 )
 def test_the_same_schedule_sends_the_same(shop, schedule):
-    """In every run, and in every shorter schedule; apart from times, tokens, and numbers that a server gives."""
+    """In every run, and in every shorter schedule; apart from times, tokens, and numbers that a server gives. A snapshot, which the
+    insert stores, also names the transactions of others that were in progress, such as autovacuum's."""
 
     def same(text):
+        text = text and re.sub(r"^\d+:\d+:[\d,]*…?$", "snapshot", text)
         return text and re.sub(r"(_c_)?[0-9a-f]{8}(-[0-9a-f]+){4}|\b(?=\w*\d)(\w{3,}|[\w.:-]{8,})\b|(?<=revision )\d+", "…", text)
 
     def told(state):
@@ -253,7 +255,8 @@ def test_the_same_schedule_sends_the_same(shop, schedule):
 
     full = steps(shop, schedule)
     whole = told(full)
-    assert whole == told(steps(shop, schedule)) and any(event["sent"] for event in whole)
+    with holding(shop.database_url, "SELECT pg_current_xact_id()"):
+        assert whole == told(steps(shop, schedule)) and any(event["sent"] for event in whole)
     for shorter in full["history"]:
         part = told(steps(shop, shorter))
         # The stock is that after the move, and a later move may answer.

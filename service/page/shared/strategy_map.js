@@ -1,26 +1,23 @@
-// The strategies as a map in groups. Keys and clicks only select; the button Apply switches.
-import { byId, make, setText } from "../shared/dom.js";
-import { inGroups } from "../shared/strategy_groups.js";
-import { allStrategies, currentStrategy, detailsOf, GUARANTEES, refreshStrategies, strategyNamed, switchStrategy, whyAway } from "./strategies.js";
+// The strategies as a map in groups, in a dialog. Keys and clicks only select; the button Apply applies.
+import { byId, make, setText } from "./dom.js";
+import { inGroups } from "./strategy_groups.js";
+import { detailsOf, GUARANTEES, whyAway } from "./strategy_words.js";
 
 const TYPING_MS = 700; // letters that follow each other within this time are one word
 
-let shop;
+let use = null; // what the map is open for
 let selected = null; // the name whose details are shown
 
-// Why this page cannot apply the row, or null.
-function obstacle(row) {
-  if (!row.available) return whyAway(row);
-  if (shop.learner && row.locks_all) return `${row.name} locks the products of all learners, so only the teacher can apply it. Run it step by step instead.`;
-  return null;
-}
-
+const rowNamed = (name) => use.rows().find((row) => row.name === name);
 const tiles = () => [...byId("strategy-map").querySelectorAll("[role=option]")];
 const tileOf = (name) => byId("strategy-map").querySelector(`[data-strategy="${CSS.escape(name)}"]`);
 
+// Why the row cannot be applied, or null.
+const obstacle = (row) => (row.available ? (use.obstacle?.(row) ?? null) : whyAway(row));
+
 function makeTile(row) {
   const { sign, short } = GUARANTEES[row.guarantee];
-  const isSet = row.name === currentStrategy()?.name;
+  const isSet = row.name === use.applied();
   const why = obstacle(row);
   return make(
     "div",
@@ -41,7 +38,7 @@ function makeTile(row) {
 
 function draw() {
   byId("strategy-map").replaceChildren(
-    ...inGroups(allStrategies()).map(({ group, title, rows }) =>
+    ...inGroups(use.rows()).map(({ group, title, rows }) =>
       make("div", { class: "map-group", role: "group", "aria-label": title, "data-group": group },
         make("p", { class: "map-title", "aria-hidden": "true" }, title),
         make("div", { class: "tiles", role: "presentation" }, ...rows.map(makeTile)))),
@@ -57,17 +54,17 @@ function focusOn(tile) {
 
 function select(name) {
   selected = name;
-  const row = strategyNamed(name);
+  const row = rowNamed(name);
   for (const tile of tiles()) {
     tile.setAttribute("aria-selected", String(tile.dataset.strategy === name));
     tile.tabIndex = tile.dataset.strategy === name ? 0 : -1;
   }
-  byId("strategy-detail").replaceChildren(make("h3", {}, row.name), ...detailsOf(row));
+  byId("strategy-detail").replaceChildren(make("h3", {}, row.name), ...detailsOf(row, use.links));
   const why = obstacle(row);
   setText(byId("strategy-problem"), why && row.available ? why : ""); // the details say why a server is missing
-  const isSet = name === currentStrategy()?.name;
+  const isSet = name === use.applied();
   byId("strategy-apply").disabled = why !== null || isSet;
-  setText(byId("strategy-apply"), isSet ? `${name} is set` : `Apply ${name}`);
+  setText(byId("strategy-apply"), isSet ? `${name} is set` : `${use.verb} ${name}`);
 }
 
 // The tile nearest to FROM in the direction of DY (1: below, -1: above), or FROM.
@@ -114,48 +111,67 @@ function onKey(event) {
   event.preventDefault();
 }
 
-async function open() {
-  selected = currentStrategy().name;
-  setText(byId("strategy-problem"), "");
-  draw();
-  byId("strategy-dialog").showModal();
-  focusOn(tileOf(selected));
-  const away = () => allStrategies().filter(({ available }) => !available).map(({ name }) => name).join(" ");
-  const before = away();
+async function apply() {
+  byId("strategy-apply").disabled = true;
   try {
-    await refreshStrategies();
-    if (!byId("strategy-dialog").open || away() === before) return;
-    const focused = document.activeElement?.dataset?.strategy;
-    draw();
-    if (focused) focusOn(tileOf(focused));
+    await use.apply(selected);
+    byId("strategy-dialog").close();
   } catch (problem) {
-    setText(byId("strategy-problem"), problem.message);
+    setText(byId("strategy-problem"), `The strategy was not changed. ${problem.message}`);
+    byId("strategy-apply").disabled = false;
   }
 }
 
-// ON_SWITCH is called when the service has switched. Returns what opens the map.
-export function setUpMap(theShop, onSwitch) {
-  shop = theShop;
-  const map = byId("strategy-map");
-  map.addEventListener("keydown", onKey);
+function makeDialog() {
+  const button = (id, attributes, text) => make("button", { id, ...attributes }, text);
+  const map = make("div", { class: "map", id: "strategy-map", role: "listbox", "aria-label": "Strategies", onkeydown: onKey });
   map.addEventListener("click", (event) => {
     const tile = event.target.closest("[role=option]");
     if (!tile) return;
     select(tile.dataset.strategy);
     focusOn(tile);
   });
-  byId("strategy-apply").addEventListener("click", async () => {
-    const name = selected;
-    byId("strategy-apply").disabled = true;
-    try {
-      await switchStrategy(shop, name, onSwitch);
-      byId("strategy-dialog").close();
-    } catch (problem) {
-      setText(byId("strategy-problem"), `The strategy was not changed. ${problem.message}`);
-      byId("strategy-apply").disabled = false;
-    }
-  });
-  byId("strategy-open").addEventListener("click", open);
-  byId("strategy-open").disabled = false;
-  return open;
+  document.body.append(
+    make("dialog", { id: "strategy-dialog", class: "map-dialog", "aria-labelledby": "map-title" },
+      make("h2", { id: "map-title" }),
+      make("div", { class: "map-body" }, map,
+        make("div", { class: "map-detail", id: "strategy-detail", tabindex: "0", role: "region", "aria-label": "The selected strategy", "aria-live": "polite" })),
+      make("p", { class: "notice", id: "strategy-problem", role: "alert" }),
+      make("form", { method: "dialog" },
+        make("div", { class: "group" },
+          button("strategy-apply", { type: "button", class: "primary", onclick: apply }, "Apply"),
+          button("strategy-close", {}, "Close"),
+          make("span", { class: "quiet", id: "map-note" })))),
+  );
+}
+
+// Opens the map. OPTIONS:
+// - title, note: texts, the note about what Apply does
+// - rows(): the strategies, rows of GET /strategies
+// - applied(): the name of the one that is applied, or ""; first: the one that is selected if none is
+// - obstacle(row): why the row, which is available, cannot be applied, or null; may be left out
+// - verb: the word on the button before the name
+// - apply(name): applies it; throws if it was not applied
+// - refresh(): asks which strategies are available now, for rows()
+// - links: with links to the step-through
+export async function openMap(options) {
+  use = options;
+  if (!byId("strategy-dialog")) makeDialog();
+  selected = use.applied() || use.first;
+  setText(byId("map-title"), use.title);
+  setText(byId("map-note"), use.note);
+  draw();
+  byId("strategy-dialog").showModal();
+  focusOn(tileOf(selected));
+  const away = () => use.rows().filter(({ available }) => !available).map(({ name }) => name).join(" ");
+  const before = away();
+  try {
+    await use.refresh();
+    if (use !== options || !byId("strategy-dialog").open || away() === before) return;
+    const focused = document.activeElement?.dataset?.strategy;
+    draw();
+    if (focused) focusOn(tileOf(focused));
+  } catch (problem) {
+    setText(byId("strategy-problem"), problem.message);
+  }
 }
