@@ -113,7 +113,7 @@ static bool answers_still(struct run *run)
     if (shop_service_runs(load->service))
         shop_complain(load->description, "request",
                       "was not answered %" PRId64 " times in a row, each within %" PRId64
-                      " ms (timeout_ms): %s. See why the service hangs, or send over fewer --connections",
+                      " ms (timeout_ms): %s. Find out why the service hangs, or use fewer --connections",
                       run->silent, load->description->timeout_ms, run->answers->first_failure);
     return false;
 }

@@ -204,7 +204,7 @@ static void say_end(const struct shop_service *service, size_t i, const siginfo_
     else
         snprintf(how, sizeof how, "signal %d, %s", end->si_status, strsignal(end->si_status));
     shop_complain(service->description, "start",
-                  "has ended (%s) while it should run; its last output, of instance %zu:", how, i + 1);
+                  "has ended (%s) before the test was over. The last output of instance %zu:", how, i + 1);
     print_log_tail(service->log[i], TAIL_LINES);
 }
 

@@ -154,7 +154,7 @@ static struct token read_token(struct reader *reader)
     } else {
         char what[80];
         (void)snprintf(what, sizeof what,
-                       "'%c' cannot stand here. Names with other characters need quotation marks",
+                       "'%c' is not valid here. Names with other characters need quotation marks",
                        *reader->at);
         return bad(reader, what);
     }
@@ -196,7 +196,7 @@ static bool expected(struct reader *reader, const char *wanted)
     if (token->kind == TOKEN_END)
         return wrong(reader, token->line, "the file ends where %s should follow", wanted);
     int length = token->length > 40 ? 40 : (int)token->length;
-    return wrong(reader, token->line, "%s should stand in the place of %s%.*s%s", wanted,
+    return wrong(reader, token->line, "expected %s instead of %s%.*s%s", wanted,
                  token->kind == TOKEN_BLOCK ? "{ " : "'", length, token->text,
                  token->kind == TOKEN_BLOCK ? " }" : "'");
 }

@@ -81,7 +81,8 @@ struct run_step *runner_add_step(struct request_runner *runner, unsigned actor, 
     struct run_record *record = &runner->record;
     if (record->count == RUN_STEPS_MAX) {
         complain(
-            "the requests have sent %d statements and have not ended; does the service try again for ever?",
+            "the requests have sent %d statements and have not ended. If the service retries without a limit, limit "
+            "its retries",
             RUN_STEPS_MAX);
         return NULL;
     }

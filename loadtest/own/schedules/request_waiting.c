@@ -123,8 +123,8 @@ static bool can_be_held(struct request_runner *runner, const struct actor *actor
         if (connection->server != RUNS_REDIS || connection->queued <= other->queued)
             continue;
         complain(
-            "requests %c and %c share a connection to Redis, on which no command overtakes another, so the gate cannot hold one of "
-            "them alone. Start an instance for each request with --instances, or give each request a connection",
+            "requests %c and %c share a connection to Redis, so the gate cannot hold one of them alone. Start an "
+            "instance for each request with --instances, or give each request a connection",
             'A' + (char)other->number, 'A' + (char)actor->number);
         return false;
     }
@@ -187,9 +187,10 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
         }
     }
     if (!interrupted())
-        complain("request %c did not end within %" PRId64
-                 " ms, and did not wait in PostgreSQL; give it more time with --timeout",
-                 'A' + (char)actor->number, runner->settings.service->description->timeout_ms);
+        complain(
+            "request %c did not end within %" PRId64
+            " ms, and did not wait in PostgreSQL. Find out why it hangs, or increase timeout_ms in the file",
+            'A' + (char)actor->number, runner->settings.service->description->timeout_ms);
     return false;
 }
 
