@@ -1,5 +1,4 @@
-/* `loadtest check`: sells the stock of a service that is not ours to more buyers than units, and compares answers, stock and
- * orders. */
+/* `loadtest check`: sends more orders to a user's service than there are units, and compares answers, stock and orders. */
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"

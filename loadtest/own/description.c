@@ -1,4 +1,4 @@
-/* Reads the description of a service that is not ours, and says of each mistake in which line and member it is. */
+/* Reads the description of a user's service, and reports the line and the member of each mistake. */
 #include "loadtest/own/description.h"
 
 #include "db/postgres/connection.h"

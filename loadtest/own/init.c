@@ -1,4 +1,4 @@
-/* `loadtest init`: writes a description of a service to start from. */
+/* `loadtest init`: writes an example description of a service. */
 #include "loadtest/cli/complain.h"
 #include "loadtest/command/run_command.h"
 

@@ -1,5 +1,5 @@
-/* Searches all interleavings of the sessions depth first. It keeps one schedule for each different outcome, the simplest, and has it
- * named at the end. */
+/* Searches all interleavings of the sessions depth first. For each different outcome it keeps the simplest schedule, and names the
+ * anomaly at the end. */
 #include "loadtest/sqlspec/spec_search.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* What the explorer asks the Redis of a user's service, over a connection beside the gate. */
+/* The explorer's own commands to the Redis of a user's service, over a connection that does not pass the gate. */
 #include "loadtest/own/redis/redis_control.h"
 
 #include "loadtest/cli/complain.h"

@@ -1,4 +1,4 @@
-/* Waits until a request has come to rest: held at its next statement, blocked in a server, waiting in the program, or at its end. */
+/* Waits until a request has stopped: held at its next statement, blocked in a server, waiting in the program, or at its end. */
 #include "loadtest/own/schedules/request_runner_impl.h"
 
 #include "base/clock.h"
