@@ -1,4 +1,4 @@
-/* Describes a result of PostgreSQL: how many rows, and the columns that say something about the stock or a lock. */
+/* Describes a result of PostgreSQL: the number of rows, and the columns about the stock or a lock. */
 #include "db/postgres/answer_text.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* The answer of PostgreSQL to a statement in a few words, for people. */
+/* Describes PostgreSQL's answer to a statement in a few words, for people. */
 #ifndef OVERSELL_DB_POSTGRES_ANSWER_TEXT_H
 #define OVERSELL_DB_POSTGRES_ANSWER_TEXT_H
 

@@ -1,4 +1,4 @@
-/* Pictures as data: what is drawn, with its title, its axes and its numbers, in JSON. */
+/* Describes charts as JSON data: their title, axes and numbers. */
 #include "loadtest/chart/chart.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
-/* Pictures as data: what is drawn, with its title, its axes and its numbers, in JSON. svg.h draws them; a report prints the same
- * numbers as a table. No I/O. */
+/* Describes charts as JSON data: their title, axes and numbers. svg.h draws them; a report prints the same numbers as a table. No I/O. */
 #ifndef OVERSELL_LOADTEST_CHART_CHART_H
 #define OVERSELL_LOADTEST_CHART_CHART_H
 

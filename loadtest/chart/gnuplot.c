@@ -1,4 +1,4 @@
-/* Runs gnuplot, and the parts of a script that every plot needs. */
+/* Runs gnuplot, and writes the parts of a script that every plot needs. */
 #include "loadtest/chart/gnuplot.h"
 
 #include "loadtest/cli/complain.h"

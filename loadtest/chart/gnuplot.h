@@ -1,4 +1,4 @@
-/* Runs gnuplot, and the parts of a script that every plot needs. */
+/* Runs gnuplot, and writes the parts of a script that every plot needs. */
 #ifndef OVERSELL_LOADTEST_CHART_GNUPLOT_H
 #define OVERSELL_LOADTEST_CHART_GNUPLOT_H
 

@@ -1,4 +1,4 @@
-/* Numbers as people read them. */
+/* Formats numbers for people. */
 #include "loadtest/chart/number_text.h"
 
 #include <math.h>

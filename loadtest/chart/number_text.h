@@ -1,4 +1,4 @@
-/* Numbers as people read them. */
+/* Formats numbers for people. */
 #ifndef OVERSELL_LOADTEST_CHART_NUMBER_TEXT_H
 #define OVERSELL_LOADTEST_CHART_NUMBER_TEXT_H
 

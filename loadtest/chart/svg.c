@@ -1,4 +1,4 @@
-/* Draws charts with gnuplot: one SVG document for each. uPlot was tried beside it: it adds 51 kB of script, turns the y label, and draws on a
+/* Draws charts with gnuplot: one SVG document for each. We also tried uPlot: it adds 51 kB of script, turns the y label, and draws on a
  * canvas, so that a page printed from a dark screen has labels that nobody can see, and no test can find a text that covers another. SVG
  * follows the colours of the page, and needs no script. */
 #include "loadtest/chart/svg.h"

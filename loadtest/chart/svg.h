@@ -1,5 +1,5 @@
-/* Draws charts with gnuplot, each as an SVG document that is 360 units wide: a phone shows it as it is, and it grows with its
- * place. */
+/* Draws charts with gnuplot, each as an SVG document that is 360 units wide: a phone shows it at this width, and a wider page scales it
+ * up. */
 #ifndef OVERSELL_LOADTEST_CHART_SVG_H
 #define OVERSELL_LOADTEST_CHART_SVG_H
 

@@ -1,4 +1,4 @@
-/* Learners who join a class, so that their open pages can be played. */
+/* Lets learners join a class, so that a benchmark can send the requests of their open pages. */
 #include "loadtest/client/class_pages.h"
 
 #include "loadtest/cli/complain.h"

@@ -1,4 +1,4 @@
-/* Learners who join a class, so that their open pages can be played. */
+/* Lets learners join a class, so that a benchmark can send the requests of their open pages. */
 #ifndef OVERSELL_LOADTEST_CLIENT_CLASS_PAGES_H
 #define OVERSELL_LOADTEST_CLIENT_CLASS_PAGES_H
 

@@ -1,4 +1,4 @@
-/* The pictures of a comparison: what was oversold, how fast and how slow the strategies are, and the sell-outs over time. */
+/* The charts of a comparison: the oversold units, how fast and how slow the strategies are, and the sell-outs over time. */
 #include "loadtest/compare/compare_result.h"
 
 #include "loadtest/chart/chart.h"

@@ -1,4 +1,4 @@
-/* What a comparison has found, in one sentence: the worst oversell, and the fastest strategy that held. */
+/* Summarizes a comparison in one sentence: the worst oversell, and the fastest strategy that did not oversell. */
 #include "loadtest/compare/compare_result.h"
 
 #include "loadtest/report/result.h"

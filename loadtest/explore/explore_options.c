@@ -87,7 +87,8 @@ static const struct command_line LINE = {
         "By default, each strategy is searched twice: two orders of one unit with a stock of one; then "
         "two orders of two units with a stock of three. In the second search, one wait of each schedule "
         "may time out. --actors, --stock, --quantities or --faults replace both by one search.\n\n"
-        "loadtest explore FILE.spec runs SQL of your own instead: see loadtest explore x.spec --help.\n\n"
+        "loadtest explore shop.json tests your own service, and loadtest explore FILE.spec runs your own SQL: see "
+        "loadtest explore shop.json --help and loadtest explore x.spec --help.\n\n"
         "Exit status: 0 all results are as expected, or a limit left schedules out (verdict: unknown), 1 a "
         "guarantee was broken or a flaw not shown, 3 a search failed, 128 and more: interrupted. The command "
         "always prints the finished rows.",

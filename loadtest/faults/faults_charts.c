@@ -1,4 +1,4 @@
-/* The pictures of a fault run: which strategies each fault broke, and what happened in each cycle. */
+/* The charts of a fault run: the strategies that each fault broke, and the events of each cycle. */
 #include "loadtest/faults/row.h"
 
 #include "loadtest/chart/chart.h"

@@ -1,4 +1,4 @@
-/* Compares results of the same kind, figure by figure, and tells a difference from noise by the spread of the runs. */
+/* Compares results of the same kind, figure by figure. A difference counts if it is larger than the spread of the runs. */
 #include "loadtest/history/history.h"
 
 #include "loadtest/cli/complain.h"

@@ -1,4 +1,4 @@
-/* Results of the same kind side by side: before and after a change, or on two machines. */
+/* Compares results of the same kind: from before and after a change, or from two machines. */
 #ifndef OVERSELL_LOADTEST_HISTORY_HISTORY_H
 #define OVERSELL_LOADTEST_HISTORY_HISTORY_H
 

@@ -1,4 +1,4 @@
-/* The pictures of a rush: who came and who was served over time, and how long the orders took. */
+/* The charts of a rush: arrivals and answers over time, and the latency of the orders. */
 #include "loadtest/openloop/rush_row.h"
 
 #include "loadtest/chart/chart.h"

@@ -1,5 +1,4 @@
-/* `loadtest check`: sells the stock of a service that is not ours to more buyers than units, and compares answers, stock and
- * orders. */
+/* `loadtest check`: sends more orders to a user's service than there are units, and compares answers, stock and orders. */
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
@@ -30,14 +29,14 @@ static const struct option_row ROWS[] = {
     {"--stock", "N", OPTION_NUMBER, AT(stock), 1, 1000000, NULL,
      "Units in stock: {stock} in the file. The command asks for the stock after each reset."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 0, REQUESTS_MAX, NULL,
-     "Requests in each run. 0: those that would buy four times the stock."},
+     "Requests in each run. 0: enough to buy four times the stock."},
     {"--connections", "C", OPTION_NUMBER, AT(connections), 1, 900, NULL,
      "Connections. Each has one request in progress at a time."},
     {"--repeat", "N", OPTION_NUMBER, AT(repeat), 1, 1000, NULL, "Runs, each after a reset."},
     {"--instances", "N", OPTION_NUMBER, AT(instances), 1, INSTANCES_MAX, NULL,
      "Processes of the service that share the database. The command starts them, so the file needs \"start\" and {port}."},
     {"--env", "NAME=VALUE", OPTION_TEXTS, AT(env), 0, 0, NULL,
-     "A variable for the service, in place of that of the file. Repeat the option for more."},
+     "An environment variable of the service, instead of the one in FILE. Repeat the option for more."},
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
@@ -240,15 +239,16 @@ static const struct command COMMAND = {
             .min_operands = 1,
             .max_operands = 1,
             .summary =
-                "Checks by load that your own service, in any language, does not oversell.\n"
+                "Tests under load whether your own service, in any language, oversells.\n"
                 "\n"
                 "FILE, usually shop.json, describes the service: how it starts, the request that buys, and SQL for the "
                 "stock and the sales; loadtest init writes one to start from. The command starts the service and, unless "
                 "FILE names real ones, private servers. It resets the stock and sends more requests than there are units. "
-                "Then it compares the answers with the stock and the sales. It stops on exit what it started.\n"
+                "Then it compares the answers with the stock and the sales. On exit it stops everything that it "
+                "started.\n"
                 "\n"
-                "Verdicts: clean; oversold, more was sold than there was; drift, stock and sales do not balance; "
-                "invariant-broken; answers-lost, an order was acknowledged and is not there. Exit status 1 if a run is "
+                "Verdicts: clean; oversold (more units were sold than there were); drift (stock and sales do not add "
+                "up); invariant-broken; answers-lost (an acknowledged order is missing). Exit status 1 if a run is "
                 "not clean.",
             .example = "loadtest check shop.json --instances 2 --repeat 3 --export-junit check.xml",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},

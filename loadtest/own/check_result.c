@@ -64,7 +64,7 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
         !notes_add(notes, NOTE_WITNESS,
                    "Run %" PRId64 ": the stock and the orders differ by %" PRId64 " units (%s).", run,
                    drift < 0 ? -drift : drift,
-                   drift > 0 ? "more was sold than the stock went down"
+                   drift > 0 ? "the stock went down less than was sold"
                              : "the stock went down more than was sold"))
         return false;
     if (lost > 0 && !notes_add(notes, NOTE_WITNESS,
@@ -79,10 +79,10 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
         return false;
     if (*broken && !notes_add(notes, NOTE_WITNESS, "Run %" PRId64 ": this is not true: %.300s", run, broken))
         return false;
-    return failed == 0 ||
-           notes_add(notes, NOTE_WARNING,
-                     "Run %" PRId64 ": %" PRId64 " requests failed or had no answer. The first said: %.200s",
-                     run, failed, result_text(row, "first_failure"));
+    return failed == 0 || notes_add(notes, NOTE_WARNING,
+                                    "Run %" PRId64 ": %" PRId64
+                                    " requests failed or had no answer. The first failure: %.200s",
+                                    run, failed, result_text(row, "first_failure"));
 }
 
 static void print_headline(const json_t *document, char *ret_headline, size_t size)

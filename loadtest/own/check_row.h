@@ -1,4 +1,4 @@
-/* What one run of `loadtest check` found: the comparison of answers, stock and orders. Pure. */
+/* Compares the answers, the stock and the orders of one run of `loadtest check`. Pure. */
 #ifndef OVERSELL_LOADTEST_OWN_CHECK_ROW_H
 #define OVERSELL_LOADTEST_OWN_CHECK_ROW_H
 

@@ -1,4 +1,4 @@
-/* Reads the description of a service that is not ours, and says of each mistake in which line and member it is. */
+/* Reads the description of a user's service, and reports the line and the member of each mistake. */
 #include "loadtest/own/description.h"
 
 #include "db/postgres/connection.h"
@@ -64,7 +64,7 @@ static const char *kind_of(const json_t *value)
     switch (json_typeof(value)) {
     case JSON_OBJECT: return "an object";
     case JSON_ARRAY: return "an array";
-    case JSON_STRING: return "a text";
+    case JSON_STRING: return "a string";
     case JSON_INTEGER:
     case JSON_REAL: return "a number";
     case JSON_TRUE:
@@ -144,7 +144,7 @@ static bool read_text(const struct reader *reader, const char *parent, const jso
         return true;
     path_of_member(parent, name, member);
     if (!json_is_string(value))
-        return wrong(reader, member, "is %s. Write a text", kind_of(value));
+        return wrong(reader, member, "is %s. Write a string", kind_of(value));
     if (!*json_string_value(value))
         return wrong(reader, member, "is empty. Write a value, or remove the member");
     *ret_text = json_string_value(value);
@@ -160,7 +160,7 @@ static bool read_number(const struct reader *reader, const char *parent, const j
         return true;
     path_of_member(parent, name, member);
     if (!json_is_integer(value) || json_integer_value(value) < 1 || json_integer_value(value) > max)
-        return wrong(reader, member, "is no whole number from 1 to %" PRId64, max);
+        return wrong(reader, member, "is not a whole number from 1 to %" PRId64, max);
     *ret_number = json_integer_value(value);
     return true;
 }
@@ -171,7 +171,7 @@ static bool read_texts(const struct reader *reader, const char *member, const js
 {
     size_t count = json_is_array(value) ? json_array_size(value) : 1;
     if (!json_is_array(value) && !json_is_string(value))
-        return wrong(reader, member, "is %s. Write an array of texts", kind_of(value));
+        return wrong(reader, member, "is %s. Write an array of strings", kind_of(value));
     if (count == 0 || count > most)
         return wrong(reader, member, "has %zu items (valid: 1 to %zu)", count, most);
     for (size_t i = 0; i < count; i++) {
@@ -180,7 +180,7 @@ static bool read_texts(const struct reader *reader, const char *member, const js
         path_of_item(member, i, path);
         const char *at = json_is_array(value) ? path : member;
         if (!json_is_string(item))
-            return wrong(reader, at, "is %s. Write a text", kind_of(item));
+            return wrong(reader, at, "is %s. Write a string", kind_of(item));
         if (!*json_string_value(item))
             return wrong(reader, at, "is empty. Write a value, or remove the member");
         if (!check_placeholders(reader, at, json_string_value(item), allowed, false))
@@ -202,17 +202,17 @@ static bool read_pairs(const struct reader *reader, const char *parent, const js
         return true;
     path_of_member(parent, name, member);
     if (!json_is_object(pairs))
-        return wrong(reader, member, "is %s. Write an object of names and texts", kind_of(pairs));
+        return wrong(reader, member, "is %s. Write an object of names and strings", kind_of(pairs));
     json_object_foreach((json_t *)pairs, key, value) {
         if (is_comment(key))
             continue;
         path_of_member(member, key, path);
         if (!*key || strpbrk(key, "=: \r\n"))
-            return wrong(reader, path, "is no name. Write one without '=', ':' and blanks");
+            return wrong(reader, path, "is not a valid name. Write a name without '=', ':' and blanks");
         if (!json_is_string(value))
-            return wrong(reader, path, "is %s. Write a text", kind_of(value));
+            return wrong(reader, path, "is %s. Write a string", kind_of(value));
         if (strpbrk(json_string_value(value), "\r\n") && allowed != IN_START)
-            return wrong(reader, path, "has a line end, which no header can have. Remove it");
+            return wrong(reader, path, "contains a line end, which a header cannot have. Remove it");
         if (ret_pairs->count == SHOP_PAIRS_MAX)
             return wrong(reader, member, "has more than %d members. Remove some", SHOP_PAIRS_MAX);
         if (!check_placeholders(reader, path, json_string_value(value), allowed, false))
@@ -234,7 +234,7 @@ static bool read_url(const struct reader *reader, const char *parent, const json
         return !json_object_get(object, name);
     bool is_http = strncmp(*ret_url, "http://", 7) == 0 || strncmp(*ret_url, "https://", 8) == 0;
     if (!is_http || strpbrk(*ret_url, " \t\r\n"))
-        return wrong(reader, member, "is '%.100s', which is no address. Write http://HOST:PORT/PATH",
+        return wrong(reader, member, "is '%.100s', which is not an address. Write http://HOST:PORT/PATH",
                      *ret_url);
     return check_placeholders(reader, member, *ret_url, allowed, true);
 }
@@ -307,7 +307,7 @@ static bool read_sold_out(const struct reader *reader, const json_t *root,
         return true;
     size_t count = json_array_size(value);
     if (!json_is_array(value) || count > SHOP_STATUSES_MAX)
-        return wrong(reader, "sold_out", "is no array of at most %d statuses, such as [409]",
+        return wrong(reader, "sold_out", "is not an array of at most %d statuses. Write one such as [409]",
                      SHOP_STATUSES_MAX);
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(value, i);
@@ -315,8 +315,9 @@ static bool read_sold_out(const struct reader *reader, const json_t *root,
         char path[MEMBER_MAX];
         path_of_item("sold_out", i, path);
         if (!json_is_integer(item) || status < 300 || status > 599)
-            return wrong(reader, path,
-                         "is no status from 300 to 599. An answer with 2xx means that the units were sold");
+            return wrong(
+                reader, path,
+                "is not a status from 300 to 599. An answer with 2xx means that the units were sold");
         description->sold_out[i] = status;
     }
     description->sold_out_count = count;
@@ -329,8 +330,10 @@ static bool read_address(const struct reader *reader, const json_t *root, const 
     if (!read_text(reader, "", root, name, 0, ret_address))
         return false;
     return !*ret_address || is_valid(*ret_address) ||
-           wrong(reader, name,
-                 "is no address. Write %s, or remove it: then the command starts a private server", valid);
+           wrong(
+               reader, name,
+               "is not an address. Write %s, or remove the member: then the command starts a private server",
+               valid);
 }
 
 static bool is_redis_address(const char *address)
@@ -344,7 +347,8 @@ static bool read_redis(const struct reader *reader, const json_t *root, const ch
     if (address && strncmp(address, "rediss://", 9) == 0)
         return wrong(
             reader, "redis",
-            "is an address with TLS, which the gate of explore does not speak. Name a port without TLS, as redis://HOST:PORT");
+            "is an address with TLS, which explore does not support. Write the address of a port without TLS, such "
+            "as redis://HOST:PORT");
     return read_address(reader, root, "redis", "redis://HOST:PORT", is_redis_address, ret_address);
 }
 
@@ -386,7 +390,7 @@ static bool check_start(const struct reader *reader, const struct shop_descripti
     if (shop_mentions(description->request.url, "port"))
         return wrong(
             reader, "request.url",
-            "has {port}, which only a service has that the command starts. Add \"start\", or write the port");
+            "has {port}, but the command does not start the service. Add \"start\", or write the port");
     return true;
 }
 
@@ -457,7 +461,7 @@ static char *read_file(const char *path)
     if (!well)
         complain("cannot read %s: %s. `loadtest init` writes such a file", path, strerror(errno));
     else if (length == FILE_MAX_BYTES || strlen(text) != length)
-        complain("%s is no description of a service: it has 1 MB or more, or a NUL byte", path);
+        complain("%s is not a description of a service: it has 1 MB or more, or a NUL byte", path);
     if (file)
         fclose(file);
     if (well && length < FILE_MAX_BYTES && strlen(text) == length)
@@ -487,7 +491,7 @@ bool shop_description_read(const char *path, struct shop_description *ret_descri
     if (well) {
         ret_description->document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
         if (!ret_description->document)
-            complain("%s:%d: the file is no JSON: %s", path, error.line, error.text);
+            complain("%s:%d: the file is not JSON: %s", path, error.line, error.text);
         else if (!json_is_object(ret_description->document))
             complain("%s:1: the file is %s. Write an object", path, kind_of(ret_description->document));
         well = json_is_object(ret_description->document) &&

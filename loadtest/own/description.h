@@ -1,5 +1,5 @@
-/* The description of a service that is not ours: how it is started and reset, what buys one unit, and which SQL tells the stock
- * and what was sold. It is read from a file, usually shop.json, whose members docs/own-service.md explains. */
+/* The description of a user's service: how to start and reset it, the request that buys, and the SQL for the stock and the sold units.
+ * It is read from a file, usually shop.json, whose members docs/own-service.md explains. */
 #ifndef OVERSELL_LOADTEST_OWN_DESCRIPTION_H
 #define OVERSELL_LOADTEST_OWN_DESCRIPTION_H
 

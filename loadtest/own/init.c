@@ -1,4 +1,4 @@
-/* `loadtest init`: writes a description of a service to start from. */
+/* `loadtest init`: writes an example description of a service. */
 #include "loadtest/cli/complain.h"
 #include "loadtest/command/run_command.h"
 
@@ -11,43 +11,48 @@ static const char START_FILE[] =
     "{\n"
     "  \"//\": \"Describes a service for loadtest check. Members whose names start with // are comments.\",\n"
     "\n"
-    "  \"// start\": \"The command that starts the service in the folder of this file. Remove start and env if it runs already; "
-    "then database is needed.\",\n"
+    "  \"// start\": \"The command that starts the service, in the folder of this file. If the service runs already, "
+    "remove start and env, and set database.\",\n"
     "  \"start\": [\"node\", \"server.js\"],\n"
-    "  \"// env\": \"What the service reads its addresses from. {port}: a free port; {postgres}, {redis}: addresses; {pghost}, "
-    "{pgport}, {pguser}, {pgpassword}, {pgdatabase}: parts of the first.\",\n"
+    "  \"// env\": \"Environment variables of the service. {port}: a free port; {postgres}, {redis}: addresses of "
+    "the servers; {pghost}, {pgport}, {pguser}, {pgpassword}, {pgdatabase}: the parts of {postgres}.\",\n"
     "  \"env\": {\"PORT\": \"{port}\", \"DATABASE_URL\": \"{postgres}\"},\n"
-    "  \"// ready\": \"An address that answers with 2xx when the service is ready. Without it: as soon as the port is open.\",\n"
+    "  \"// ready\": \"An address that answers with 2xx when the service is ready. Without it, the service is ready "
+    "when its port is open.\",\n"
     "  \"ready\": \"http://127.0.0.1:{port}/healthz\",\n"
     "\n"
-    "  \"// database\": \"The command starts a private PostgreSQL, and a private Redis if {redis} is used. To use real servers, remove "
-    "the // from these names. ALL orders that reset deletes are then deleted there.\",\n"
+    "  \"// database\": \"The command starts a private PostgreSQL, and a private Redis if {redis} is used. To use "
+    "real servers, remove the // before database and redis. WARNING: reset then deletes orders in the real "
+    "database.\",\n"
     "  \"//database\": \"postgresql://user:password@127.0.0.1:5432/test\",\n"
     "  \"//redis\": \"redis://127.0.0.1:6379\",\n"
-    "  \"// schema\": \"To create the tables in the private PostgreSQL, if the service does not: a file of plain SQL.\",\n"
+    "  \"// schema\": \"A file of plain SQL that creates the tables in the private PostgreSQL, if the service does "
+    "not create them.\",\n"
     "  \"//schema\": \"schema.sql\",\n"
     "\n"
-    "  \"// reset\": \"SQL that removes all orders and sets the stock to {stock}; or a request as below.\",\n"
+    "  \"// reset\": \"SQL that deletes all orders and sets the stock to {stock}; or a request such as the one "
+    "below.\",\n"
     "  \"reset\": [\"DELETE FROM order_item\", \"UPDATE product SET count = {stock} WHERE id = 1\"],\n"
-    "  \"// request\": \"What buys. {request} is a number that differs in each request. A body that is an object is sent as JSON.\",\n"
+    "  \"// request\": \"The request that buys. {request} is a different number in each request. If body is an "
+    "object, it is sent as JSON.\",\n"
     "  \"request\": {\n"
     "    \"method\": \"POST\",\n"
     "    \"url\": \"http://127.0.0.1:{port}/orders\",\n"
     "    \"headers\": {},\n"
     "    \"body\": {\"product_id\": 1, \"quantity\": 1}\n"
     "  },\n"
-    "  \"// units\": \"How many units one request buys.\",\n"
+    "  \"// units\": \"The number of units that one request buys.\",\n"
     "  \"units\": 1,\n"
-    "  \"// sold_out\": \"The statuses that mean: there are not enough units. 2xx means sold.\",\n"
+    "  \"// sold_out\": \"The statuses that mean 'not enough units'. 2xx means sold.\",\n"
     "  \"sold_out\": [409],\n"
     "\n"
     "  \"// stock\": \"SQL for the units in stock, and for the units sold. Each gives one whole number.\",\n"
     "  \"stock\": \"SELECT count FROM product WHERE id = 1\",\n"
     "  \"sold\": \"SELECT coalesce(sum(quantity), 0) FROM order_item WHERE product_id = 1\",\n"
-    "  \"// invariant\": \"What must be true after the sale as well.\",\n"
+    "  \"// invariant\": \"SQL that must return true after the sale.\",\n"
     "  \"invariant\": [\"SELECT count >= 0 FROM product WHERE id = 1\"],\n"
     "\n"
-    "  \"// timeout_ms\": \"For each answer; and until the service is ready.\",\n"
+    "  \"// timeout_ms\": \"Time limits in milliseconds: for each answer, and for the start of the service.\",\n"
     "  \"timeout_ms\": 10000,\n"
     "  \"start_timeout_ms\": 60000\n"
     "}\n";
@@ -86,7 +91,7 @@ static int write_file(void *context, const struct texts *operands)
         return error == EEXIST ? ENDED_USAGE : ENDED_ENVIRONMENT;
     }
     printf("Wrote %s. Next:\n"
-           "  1. Adapt its members to your service. The member that starts with // above each explains it.\n"
+           "  1. Adapt its members to your service. The comment (//) above each member explains it.\n"
            "  2. Run: loadtest check %s\n",
            settings->out, settings->out);
     return ENDED_AS_EXPECTED;
@@ -97,9 +102,9 @@ static const struct command COMMAND = {
         {
             .name = "init",
             .operands = "",
-            .summary = "Writes a description of a service to start from, for loadtest check.\n"
-                       "\n"
-                       "The file explains each of its members. Nothing is started.",
+            .summary =
+                "Writes an example of shop.json, which describes your service for loadtest check and loadtest "
+                "explore.\n\nComments in the file explain its members. The command starts nothing.",
             .example = "loadtest init --out shop.json",
             .groups = {{&OPTIONS, 0}},
         },

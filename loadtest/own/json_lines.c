@@ -1,4 +1,4 @@
-/* The line of a text of JSON on which a member stands, since a parsed value no longer knows it. */
+/* Finds the line of a member in a JSON text, because a parsed value does not have it. */
 #include "loadtest/own/json_lines.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* The SQL of a description: it resets the stock, and tells how much is left and how much was sold. */
+/* Runs the SQL of a description: it resets the stock, and reads the units in stock and the units sold. */
 #include "loadtest/own/shop_database.h"
 
 #include "db/postgres/connection.h"
@@ -191,7 +191,7 @@ static bool ask_count(struct shop_database *database, const struct question *que
     const char *value = ask(database, question, &rows);
     if (value && !read_count(value, ret_count)) {
         shop_complain(database->description, question->member,
-                      "gives '%.60s', which is no whole number. Correct the SQL", value);
+                      "gives '%.60s', which is not a whole number. Correct the SQL", value);
         return false;
     }
     return value != NULL;
@@ -236,7 +236,7 @@ bool shop_database_blockers(struct shop_database *database, int32_t pid,
     wait_from_now(database->db);
     if (db_ready(database->db) != DB_OK ||
         db_run(database->db, &ST_BLOCKERS, (const char *const[]){DB_NUMBER(pid)}, &rows) != DB_OK) {
-        complain("PostgreSQL does not say which statements wait: %s", db_error(database->db));
+        complain("cannot ask PostgreSQL which statements wait: %s", db_error(database->db));
         return false;
     }
     for (int row = 0; row < PQntuples(rows) && *ret_count < SHOP_BLOCKERS_MAX; row++)
@@ -252,7 +252,7 @@ bool shop_database_has_session(struct shop_database *database, int32_t pid, bool
     wait_from_now(database->db);
     if (db_ready(database->db) != DB_OK ||
         db_run(database->db, &ST_SESSION, (const char *const[]){DB_NUMBER(pid)}, &rows) != DB_OK) {
-        complain("PostgreSQL does not say which sessions it has: %s", db_error(database->db));
+        complain("cannot ask PostgreSQL for its sessions: %s", db_error(database->db));
         return false;
     }
     *ret_has = PQntuples(rows) > 0;

@@ -1,4 +1,4 @@
-/* The SQL of a description: it resets the stock, and tells how much is left and how much was sold. */
+/* Runs the SQL of a description: it resets the stock, and reads the units in stock and the units sold. */
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_DATABASE_H
 #define OVERSELL_LOADTEST_OWN_SHOP_DATABASE_H
 

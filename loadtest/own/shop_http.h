@@ -1,4 +1,4 @@
-/* HTTP requests to a service that is not ours, as its description writes them. */
+/* Sends the HTTP requests of a description to a user's service. */
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_HTTP_H
 #define OVERSELL_LOADTEST_OWN_SHOP_HTTP_H
 

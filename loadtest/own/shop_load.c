@@ -1,4 +1,4 @@
-/* Many buyers at once at a service that is not ours: each connection sends its next request when the last one was answered. */
+/* Sends many orders at once to a user's service: each connection sends its next request when the last one was answered. */
 #include "loadtest/own/shop_load.h"
 
 #include "base/clock.h"
@@ -113,7 +113,7 @@ static bool answers_still(struct run *run)
     if (shop_service_runs(load->service))
         shop_complain(load->description, "request",
                       "was not answered %" PRId64 " times in a row, each within %" PRId64
-                      " ms (timeout_ms): %s. See why the service hangs, or send over fewer --connections",
+                      " ms (timeout_ms): %s. Find out why the service hangs, or use fewer --connections",
                       run->silent, load->description->timeout_ms, run->answers->first_failure);
     return false;
 }

@@ -1,4 +1,4 @@
-/* Many buyers at once at a service that is not ours: each connection sends its next request when the last one was answered. */
+/* Sends many orders at once to a user's service: each connection sends its next request when the last one was answered. */
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_LOAD_H
 #define OVERSELL_LOADTEST_OWN_SHOP_LOAD_H
 

@@ -1,4 +1,4 @@
-/* Starts a service that is not ours, in one or more instances, with the private servers that it needs, and stops all of them. */
+/* Starts a user's service, in one or more instances, with the private servers that it needs, and stops all of them. */
 #include "loadtest/own/shop_service.h"
 
 #include "base/clock.h"
@@ -204,7 +204,7 @@ static void say_end(const struct shop_service *service, size_t i, const siginfo_
     else
         snprintf(how, sizeof how, "signal %d, %s", end->si_status, strsignal(end->si_status));
     shop_complain(service->description, "start",
-                  "has ended (%s) while it should run; its last output, of instance %zu:", how, i + 1);
+                  "has ended (%s) before the test was over. The last output of instance %zu:", how, i + 1);
     print_log_tail(service->log[i], TAIL_LINES);
 }
 

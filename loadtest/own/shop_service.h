@@ -1,4 +1,4 @@
-/* Starts a service that is not ours, in one or more instances, with the private servers that it needs, and stops all of them. */
+/* Starts a user's service, in one or more instances, with the private servers that it needs, and stops all of them. */
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_SERVICE_H
 #define OVERSELL_LOADTEST_OWN_SHOP_SERVICE_H
 

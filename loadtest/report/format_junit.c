@@ -1,4 +1,4 @@
-/* The verdicts of a table as JUnit XML, which systems for continuous integration show as tests: one for each row. */
+/* The verdicts of a table as JUnit XML, with a test case for each row, for continuous integration. */
 #include "loadtest/report/format.h"
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-/* The pictures of a report: each with how to read it, a legend, and its numbers as a table. */
+/* Writes the charts of an HTML report: each has an explanation, a legend, and its numbers as a table. */
 #include "loadtest/chart/chart.h"
 #include "loadtest/chart/svg.h"
 #include "loadtest/report/format.h"

@@ -1,4 +1,4 @@
-/* The command line that repeats a run, which its result keeps. */
+/* Writes the command line that repeats a run into its result. */
 #include "loadtest/report/reproduce.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* The command line that repeats a run, which its result keeps. */
+/* Writes the command line that repeats a run into its result. */
 #ifndef OVERSELL_LOADTEST_REPORT_REPRODUCE_H
 #define OVERSELL_LOADTEST_REPORT_REPRODUCE_H
 

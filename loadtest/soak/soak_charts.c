@@ -1,4 +1,4 @@
-/* The pictures of a soak: memory, rate and p99 as the orders became more. */
+/* The charts of a soak: memory, rate and p99 as the number of orders grows. */
 #include "loadtest/soak/soak.h"
 
 #include "loadtest/chart/chart.h"

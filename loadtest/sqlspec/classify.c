@@ -356,7 +356,7 @@ static bool classify_anomaly(struct classifier *classifier, uint32_t sessions)
                 return false;
     if (!named)
         (void)name_it(classifier, FINDING_NOT_SERIALIZABLE, sessions,
-                      "No serial order of the sessions gives these results.");
+                      "No serial execution of the sessions gives this outcome.");
     return true;
 }
 
@@ -372,7 +372,8 @@ static bool classify_aborted(struct classifier *classifier, const struct sql_out
         what = "A statement gave up its wait for a lock";
     }
     return name_it(classifier, kind, outcome->aborted,
-                   "%s. The rest is as in a serial order, so the program has to run that transaction again.",
+                   "%s. The other sessions have the outcome of a serial execution. The program must run the "
+                   "transaction again.",
                    what);
 }
 
@@ -403,7 +404,7 @@ bool classify(struct sql_execution *execution, struct serial *serial, const size
             classifier, FINDING_STUCK, 0,
             "A session waits for a lock that another one holds, and no session has a step left that releases it.");
     } else if ((well = serial_find(serial, execution, all, text, &found)) && found) {
-        (void)name_it(classifier, FINDING_SERIAL, 0, "As in a serial order.");
+        (void)name_it(classifier, FINDING_SERIAL, 0, "The same as in a serial execution.");
     } else if (well && outcome->aborted &&
                (well = serial_find(serial, execution, all & ~outcome->aborted, rest, &found)) && found) {
         (void)classify_aborted(classifier, outcome);

@@ -1,5 +1,5 @@
-/* Names what happened in an execution, by experiments: the same schedule is run again without one session, and what changes shows
- * which session saw which. */
+/* Names the anomaly of an execution by experiment: it runs the same schedule again without one session. The differences show which
+ * session saw the writes of which. */
 #ifndef OVERSELL_LOADTEST_SQLSPEC_CLASSIFY_H
 #define OVERSELL_LOADTEST_SQLSPEC_CLASSIFY_H
 

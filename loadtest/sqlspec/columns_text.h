@@ -1,4 +1,4 @@
-/* Prints an execution with a column for each session: what each step returned, and who waits for whom. */
+/* Prints an execution with a column for each session: what each step returned, and which session waits for which. */
 #ifndef OVERSELL_LOADTEST_SQLSPEC_COLUMNS_TEXT_H
 #define OVERSELL_LOADTEST_SQLSPEC_COLUMNS_TEXT_H
 

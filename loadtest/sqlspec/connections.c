@@ -114,7 +114,7 @@ bool connections_waits(struct connections *connections, uint32_t ret_holders[SPE
     control->driver->waits_sql(ids, count, sql, sizeof sql);
     if (!session_run(control, sql, monotonic_us() + CONTROL_US)) {
         if (!interrupted())
-            complain("cannot ask %s who waits: %s", control->driver->server, control->error);
+            complain("cannot ask %s which sessions wait: %s", control->driver->server, control->error);
         return false;
     }
     connections->next_ask_us = monotonic_us() + (int64_t)control->driver->waits_pause_ms * 1000;

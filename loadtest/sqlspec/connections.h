@@ -1,4 +1,4 @@
-/* The connections that run a specification: one for each session, and one that prepares, cleans up, and asks who waits. */
+/* The connections that run a specification: one for each session, and one that prepares, cleans up, and asks which sessions wait. */
 #ifndef OVERSELL_LOADTEST_SQLSPEC_CONNECTIONS_H
 #define OVERSELL_LOADTEST_SQLSPEC_CONNECTIONS_H
 

@@ -1,4 +1,4 @@
-/* The result of a file with permutation lines: what each permutation did, as columns for all formats but text. */
+/* The result of a file with permutation lines: the columns that show each permutation, for all formats except text. */
 #include "loadtest/sqlspec/permutation_result.h"
 
 #include "loadtest/report/result.h"

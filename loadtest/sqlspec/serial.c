@@ -1,4 +1,4 @@
-/* Runs the serial orders of sessions, each once, and compares outcomes with theirs. */
+/* Runs each serial execution of the sessions once, and compares other outcomes with those of the serial executions. */
 #include "loadtest/sqlspec/serial.h"
 
 #include "loadtest/cli/complain.h"

@@ -1,4 +1,4 @@
-/* The outcomes of serial executions, in which one session runs after the other: what a search compares with. */
+/* Keeps the outcomes of serial executions, in which one session runs after the other. A search compares its outcomes with them. */
 #ifndef OVERSELL_LOADTEST_SQLSPEC_SERIAL_H
 #define OVERSELL_LOADTEST_SQLSPEC_SERIAL_H
 

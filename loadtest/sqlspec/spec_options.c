@@ -42,9 +42,10 @@ const struct command_line spec_line = {
     .summary =
         "Runs SQL steps of several sessions in every interleaving, and names the anomalies.\n\n"
         "FILE.spec has the format of PostgreSQL's isolation tester: setup, teardown, sessions with steps, and permutation "
-        "lines. With permutation lines, the command runs those and reports as the isolation tester does. Without, it runs "
-        "every interleaving of the sessions. It compares each outcome (what the steps returned, and the contents of the "
-        "tables) with those of the serial executions, in which one session runs after the other. A block "
+        "lines. With permutation lines, the command runs only these, and its report is that of the isolation tester. "
+        "Without them, it runs every interleaving of the sessions. It compares each outcome (what the steps "
+        "returned, and the contents of the tables) with those of the serial executions, in "
+        "which one session runs after the other. A block "
         "invariant { SQL } must return true at the end.\n\n"
         "Exit status: 0 no anomaly, 1 an anomaly or a broken invariant, 2 the file or the command line is wrong, 3 the "
         "steps could not be run.",

@@ -9,12 +9,12 @@
 
 /* clang-format off */
 static const struct column COLUMNS[] = {
-    {"outcome", "outcome", COLUMN_TEXT, 0, SHOW_ALL, 0, "what happened between the sessions; serial: as in a serial order"},
-    {"sessions", "sessions", COLUMN_TEXT, 0, SHOW_ALL, 0, "between which sessions; of an error: whose transaction was ended"},
+    {"outcome", "outcome", COLUMN_TEXT, 0, SHOW_ALL, 0, "the anomaly or error; serial: the same as in a serial execution"},
+    {"sessions", "sessions", COLUMN_TEXT, 0, SHOW_ALL, 0, "the sessions that the anomaly involves, or whose transactions were ended"},
     {"schedules", "schedules", COLUMN_NUMBER, 0, SHOW_ALL, 0, "schedules with this outcome"},
     {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules that were run"},
     {"schedule", "schedule", COLUMN_TEXT, 0, SHOW_PAGE | SHOW_CSV, 0, "the simplest schedule with this outcome, for --replay"},
-    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "ok; anomaly: no serial order gives these results; invariant-broken"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "ok; anomaly: no serial execution gives this outcome; invariant-broken"},
 };
 /* clang-format on */
 
@@ -42,7 +42,7 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
     if (strcmp(outcome, "serial") == 0)
         return notes_add(
             notes, NOTE_WITNESS,
-            "This invariant is not true even in a serial order (%s), so the SQL is wrong without concurrency: "
+            "This invariant is not true even in a serial execution (%s), so the SQL is wrong without concurrency: "
             "%.300s",
             schedule, broken);
     return notes_add(notes, NOTE_WITNESS, "This invariant is not true: %.300s", broken);
@@ -68,8 +68,9 @@ static bool add_notes(const json_t *document, struct notes *notes)
         return notes_add(notes, NOTE_CLOSING, "%zu kind%s of anomaly or broken invariant found.", failures,
                          failures == 1 ? "" : "s");
     return notes_add(notes, NOTE_CLOSING,
-                     complete ? "No anomaly: every schedule gives the results of a serial order, or an error."
-                              : "No anomaly was found, but a limit left schedules out.");
+                     complete
+                         ? "No anomaly: every schedule has the outcome of a serial execution, or an error."
+                         : "No anomaly was found, but a limit left schedules out.");
 }
 
 const struct result_kind specification_result = {

@@ -1,5 +1,5 @@
-/* Searches all interleavings of the sessions depth first. It keeps one schedule for each different outcome, the simplest, and has it
- * named at the end. */
+/* Searches all interleavings of the sessions depth first. For each different outcome it keeps the simplest schedule, and names the
+ * anomaly at the end. */
 #include "loadtest/sqlspec/spec_search.h"
 
 #include "base/clock.h"
@@ -223,7 +223,7 @@ static bool name_outcomes(struct spec_search *search)
     return true;
 }
 
-/* The same serial order has to give the same outcome twice, or no comparison means anything. */
+/* The same serial execution must give the same outcome twice. Otherwise a comparison means nothing. */
 static bool is_reproducible(struct spec_search *search)
 {
     uint8_t order[SERIAL_SESSIONS_MAX];
@@ -239,7 +239,7 @@ static bool is_reproducible(struct spec_search *search)
     bool same = text && strcmp(text, first->text) == 0;
     if (!same)
         complain(
-            "%s: two runs of the sessions one after the other give different results. Select only values that "
+            "%s: two serial executions in the same sequence give different results. Select only values that "
             "depend on the schedule, and sort rows",
             search->settings->path);
     free(text);
@@ -389,10 +389,8 @@ json_t *spec_search(struct connections *connections, const struct spec_settings 
     progress_label(&search->progress, "schedules");
     sql_execution_open(&search->execution, connections);
     if (search->spec->session_count > SERIAL_SESSIONS_MAX)
-        complain(
-            "%s has %zu sessions, and a search compares with the serial orders of %d at most. Add permutation lines, "
-            "or use --replay",
-            settings->path, search->spec->session_count, SERIAL_SESSIONS_MAX);
+        complain("%s has %zu sessions, but a search takes at most %d. Add permutation lines, or use --replay",
+                 settings->path, search->spec->session_count, SERIAL_SESSIONS_MAX);
     else if (connections_reset(connections) && is_reproducible(search) && run_schedules(search) &&
              name_outcomes(search))
         result = json_pack("{s:o, s:I, s:b, s:f, s:I, s:I, s:f, s:o}", "rows", rows_of(search), "schedules",

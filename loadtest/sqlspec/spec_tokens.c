@@ -120,7 +120,7 @@ static struct token read_token(struct spec_reader *reader)
     } else {
         char what[80];
         (void)snprintf(what, sizeof what,
-                       "'%c' cannot stand here. Names with other characters need quotation marks",
+                       "'%c' is not valid here. Names with other characters need quotation marks",
                        *reader->at);
         return bad(reader, what);
     }
@@ -161,7 +161,7 @@ bool spec_expected(struct spec_reader *reader, const char *wanted)
     if (token->kind == TOKEN_END)
         return spec_wrong(reader, token->line, "the file ends where %s should follow", wanted);
     int length = token->length > 40 ? 40 : (int)token->length;
-    return spec_wrong(reader, token->line, "%s should stand in the place of %s%.*s%s", wanted,
+    return spec_wrong(reader, token->line, "expected %s instead of %s%.*s%s", wanted,
                       token->kind == TOKEN_BLOCK ? "{ " : "'", length, token->text,
                       token->kind == TOKEN_BLOCK ? " }" : "'");
 }

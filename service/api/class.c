@@ -1,5 +1,5 @@
-/* The class board over HTTP: the teacher asks and sends, learners vote and report what they have solved. All of it is in memory, so
- * the HTTP threads answer. No answer has a token. */
+/* The class board over HTTP: the teacher asks and sends, learners vote and report solved lessons. The board is in memory, so the HTTP
+ * threads answer. No answer contains a token. */
 #include "service/api/api.h"
 
 #include "base/recorder.h"

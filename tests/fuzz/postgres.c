@@ -1,5 +1,5 @@
-/* What a service and PostgreSQL send through the gate. The first byte says where to break the service's bytes in two, which must change
- * nothing; then come its bytes up to 0xff, and those of PostgreSQL. */
+/* Fuzzes the bytes that a service and PostgreSQL send through the gate. The first byte says where to break the service's bytes in two,
+ * which must change nothing; then come its bytes up to 0xff, and those of PostgreSQL. */
 #include "loadtest/own/gate/postgres_messages.h"
 #include "loadtest/own/gate/wire_protocol.h"
 #include "tests/fuzz/fuzz.h"

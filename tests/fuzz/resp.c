@@ -1,5 +1,5 @@
-/* What a service and a Redis send through the gate. The first byte says where to break the service's bytes in two, which must change
- * nothing; then come its bytes up to 0xff, and those of Redis. */
+/* Fuzzes the bytes that a service and Redis send through the gate. The first byte says where to break the service's bytes in two, which
+ * must change nothing; then come its bytes up to 0xff, and those of Redis. */
 #include "loadtest/own/gate/redis_messages.h"
 #include "tests/fuzz/fuzz.h"
 

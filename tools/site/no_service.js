@@ -1,4 +1,4 @@
-// In the place of service/page/shared/api.js: the static site has no service, so every call fails.
+// Replaces service/page/shared/api.js in the static site, which has no service: every call fails.
 
 export class Problem extends Error {
   name = "no-service";

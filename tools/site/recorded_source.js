@@ -1,4 +1,4 @@
-// Where a step-through of the static site gets its states from: recorded schedules, which are scripts beside the page. It has the
+// The source of states for a step-through of the static site: recorded schedules, which are scripts in the site's folder. It has the
 // interface of service/page/steps/live_source.js.
 
 const UNRECORDED = "This step was not recorded; run it with oversell itself.";

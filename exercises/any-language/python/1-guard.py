@@ -1,4 +1,4 @@
-"""Exercise 1: the program checks, then the database subtracts. Change it so that the UPDATE does both."""
+"""Exercise 1: the program checks the stock, then the database subtracts. Change the order so that the UPDATE does both."""
 
 from servers import transaction
 

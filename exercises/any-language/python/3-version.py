@@ -1,5 +1,5 @@
-"""Exercise 3: write only if the row has not changed since the read. Two bugs: an order that should fail is sold, and one that should be
-sold fails."""
+"""Exercise 3: write only if the row has not changed since the read. It has two bugs: it sells an order
+that should fail, and it refuses an order that it could sell."""
 
 from servers import transaction
 

@@ -1,4 +1,4 @@
-/* The pictures of an exploration: how many schedules went wrong under each strategy, and the counterexamples as lanes. */
+/* The charts of an exploration: the number of bad schedules of each strategy, and the counterexamples as lanes. */
 #include "loadtest/explore/run/explore_result.h"
 
 #include "loadtest/chart/chart.h"

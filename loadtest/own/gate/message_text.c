@@ -1,4 +1,4 @@
-/* Builds the one line that a message is shown as. Pure. */
+/* Builds the line of text that represents a message. Pure. */
 #include "loadtest/own/gate/message_text.h"
 
 #include <string.h>

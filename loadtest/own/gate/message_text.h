@@ -1,4 +1,4 @@
-/* Builds the one line that a message is shown as. Pure. */
+/* Builds the line of text that represents a message. Pure. */
 #ifndef OVERSELL_LOADTEST_OWN_GATE_MESSAGE_TEXT_H
 #define OVERSELL_LOADTEST_OWN_GATE_MESSAGE_TEXT_H
 

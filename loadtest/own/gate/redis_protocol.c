@@ -159,7 +159,8 @@ static const char *problem_of(const struct redis_state *state, const char *bytes
                               const struct redis_command *command)
 {
     if (state->sent == 0 && *bytes == TLS_HANDSHAKE)
-        return "the service speaks TLS to the gate in front of Redis, which has none. Let it connect to {redis} as redis://, without TLS";
+        return "the service uses TLS to connect to the gate in front of Redis, and the gate has no TLS. Connect to "
+               "{redis} as redis://, without TLS";
     if (redis_word_is(command, 0, "CLIENT") && redis_word_is(command, 1, "REPLY") &&
         !redis_word_is(command, 2, "ON"))
         return "the service sends CLIENT REPLY to Redis, so the gate cannot see when a command has ended. Turn it off";
@@ -226,8 +227,8 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
     }
     if (is_redirect(bytes))
         seen->problem =
-            "Redis redirects commands to another server (MOVED or ASK). The gate stands in front of one server; name a Redis "
-            "that is no cluster";
+            "Redis redirects commands to another server (MOVED or ASK). The gate supports one server only. Use a "
+            "Redis that is not a cluster";
     return length;
 }
 

@@ -1,5 +1,5 @@
-/* What the gate has to know of a protocol between a service and a server: where a unit of the service ends and what it says, and what an
- * answer of the server says. A unit is what the server begins to do at once, such as a statement. */
+/* The interface between the gate and a protocol: where a unit that the service sends ends, its text, and the text of the server's
+ * answer. A unit is one piece of work for the server, such as a statement. */
 #ifndef OVERSELL_LOADTEST_OWN_GATE_WIRE_PROTOCOL_H
 #define OVERSELL_LOADTEST_OWN_GATE_WIRE_PROTOCOL_H
 

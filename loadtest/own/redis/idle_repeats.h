@@ -1,5 +1,5 @@
-/* Recognizes a request that repeats a command to Redis which changes nothing, as one does that waits for a lock. Its next try has the same
- * result until somebody else has changed something, so a search need not run it before, and is finite. Pure. */
+/* Recognizes a request that repeats a Redis command that changes nothing, for example while it waits for a lock. The next try has the
+ * same result until another request has changed something. So a search holds it until then, and is finite. Pure. */
 #ifndef OVERSELL_LOADTEST_OWN_REDIS_IDLE_REPEATS_H
 #define OVERSELL_LOADTEST_OWN_REDIS_IDLE_REPEATS_H
 

@@ -1,4 +1,4 @@
-/* What the explorer asks the Redis of a user's service, over a connection beside the gate. */
+/* The explorer's own commands to the Redis of a user's service, over a connection that does not pass the gate. */
 #include "loadtest/own/redis/redis_control.h"
 
 #include "loadtest/cli/complain.h"
@@ -28,9 +28,7 @@ struct redis_control *redis_control_open(const char *url, char *ret_why, size_t 
     else if (redis_command(control->redis, NULL, ANSWER_MS, &reply, "INFO cluster") != LOCK_OK)
         snprintf(ret_why, size, "%s", redis_error(control->redis));
     else if (reply->str && strstr(reply->str, "cluster_enabled:1"))
-        snprintf(
-            ret_why, size,
-            "it is a cluster, which sends commands to several servers, and the gate stands in front of one");
+        snprintf(ret_why, size, "it is a cluster, and the gate supports one server only");
     else
         return control;
     redis_control_close(control);

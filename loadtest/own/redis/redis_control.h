@@ -1,4 +1,4 @@
-/* What the explorer asks the Redis of a user's service, over a connection beside the gate. */
+/* The explorer's own commands to the Redis of a user's service, over a connection that does not pass the gate. */
 #ifndef OVERSELL_LOADTEST_OWN_REDIS_REDIS_CONTROL_H
 #define OVERSELL_LOADTEST_OWN_REDIS_REDIS_CONTROL_H
 

@@ -136,16 +136,16 @@ static bool fault_explains(const struct run_record *record, enum verdict verdict
     case TRANSITION_EXPIRE:
         snprintf(
             ret_text, CAUSE_TEXT,
-            "The key that %c held in Redis expired (%zu) before %c was done, so another request took the lock, and both sold. A "
-            "lock that expires cannot protect the stock alone: let the row decide too, with a fencing token or a condition in "
-            "the UPDATE.",
+            "The key that %c held in Redis expired (%zu) before %c had finished, so another request took the lock, "
+            "and both sold. A lock that expires cannot protect the stock alone: let the row decide "
+            "too, with a fencing token or a condition in the UPDATE.",
             name, at + 1, name);
         return verdict != VERDICT_STUCK;
     case TRANSITION_CRASH:
         snprintf(
             ret_text, CAUSE_TEXT,
-            "%c crashed (%zu), and what it had done by then was only a part. Change the stock and insert the order in one "
-            "transaction, and let each lock expire.",
+            "%c crashed (%zu) after it had done only a part of the order. Change the stock and insert the order in "
+            "one transaction, and let each lock expire.",
             name, at + 1);
         return true;
     case TRANSITION_CUT:
@@ -170,22 +170,23 @@ void cause_of(const struct run_record *record, enum verdict verdict, char ret_te
     if (verdict == VERDICT_STUCK) {
         snprintf(
             ret_text, CAUSE_TEXT,
-            "No request could continue: each of the last ones waits for what another one holds. Take locks in the same sequence "
-            "everywhere, and release each in every case.");
+            "No request could continue: each remaining request waits for another one. Take locks in the same "
+            "sequence everywhere, and release each lock on every path.");
     } else if (verdict == VERDICT_ANSWERS_LOST) {
         snprintf(
             ret_text, CAUSE_TEXT,
-            "A request was answered as sold although its order is not there, or its order is there although it was refused. "
-            "Answer after COMMIT has succeeded, and only then.");
+            "The service acknowledged an order that does not exist, or refused a request whose order exists. Answer "
+            "only after COMMIT has succeeded.");
     } else if (find_stale_read(record, statements, &found)) {
         bool same = strcmp(statements[found.writes].table, statements[found.reads].table) == 0;
         snprintf(
             ret_text, CAUSE_TEXT,
-            "%c read %s (statement %zu) before %c changed it (%zu), and %s (%zu). Read with SELECT … FOR UPDATE, or decide in "
-            "the UPDATE itself whether there is enough.",
+            "%c read %s (statement %zu) before %c changed it (%zu), and %s (%zu). Read with SELECT … FOR UPDATE, or "
+            "check the stock in the UPDATE itself.",
             name_of(record, found.reads), statements[found.reads].table, found.reads + 1,
             name_of(record, found.changes), found.changes + 1,
-            same ? "then wrote to it what followed from the old value" : "then sold because of the old value",
+            same ? "then wrote a value that it computed from the old one"
+                 : "then sold because of the old value",
             found.writes + 1);
     } else {
         snprintf(

@@ -20,26 +20,26 @@ static const struct option_row ROWS[] = {
     {"--stock", "S", OPTION_NUMBER, AT(stock), 1, 1000, NULL, "Units in stock when a schedule begins."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 2, ACTORS_MAX, NULL, "Requests at the same time."},
     {"--instances", "N", OPTION_NUMBER, AT(instances), 1, INSTANCES_MAX, NULL,
-     "Instances of the service to start; the requests go to one after the other."},
+     "Instances of the service to start. The command sends request A to the first, B to the second, and so on."},
     {"--env", "NAME=VALUE", OPTION_TEXTS, AT(env), 0, 0, NULL,
-     "Environment variable of the instances, in place of the description's. Repeat the option for more."},
+     "An environment variable of the service, instead of the one in FILE. Repeat the option for more."},
     {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULTS,
      "A fault that happens once in each schedule, at any point.\n"
-     "expire: a key that a request holds in Redis as a lock is gone.\n"
-     "crash: the connections of a request are closed, and nothing more of it reaches a server.\n"
-     "cut: PostgreSQL does a COMMIT, and the connection is lost before the answer."},
+     "expire: the gate deletes a key that a request holds in Redis as a lock.\n"
+     "crash: the gate closes the connections of a request, and none of its later statements reaches a server.\n"
+     "cut: PostgreSQL executes a COMMIT, and the gate closes the connection before the answer."},
     {"--expire-key", "PATTERN", OPTION_TEXT, AT(expire_key), 0, 0, NULL,
-     "With --faults expire: the keys that are locks, such as 'lock:*'. Without this option: keys that expire and that were made by SET with "
-     "NX, by SETNX, as a hash or by a script."},
-    {"--max-schedules", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL,
-     "Stop after as many schedules."},
+     "With --faults expire: the keys that are locks, such as 'lock:*'. Without this option: keys with an expiry that "
+     "SET with NX, SETNX, a hash command or a script has created."},
+    {"--max-schedules", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL, "Stop after N schedules."},
     {"--time-limit", "T", OPTION_DURATION, AT(time_limit_ms), 1000, 86400000, NULL, "Stop after this time."},
     {"--show", "N", OPTION_NUMBER, AT(show), 0, SHOWN_MAX, NULL,
      "Print up to N counterexamples, the simplest first, with a column for each request."},
     {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
      "Write the first counterexample to a file in DIR, for --replay in the tests of the service."},
     {"--replay", "WHAT", OPTION_TEXT, AT(replay), 0, 0, NULL,
-     "Run one schedule only: a file of --save, or words such as 'A>1 B>end A>end'. A request that has to wait lets the next word begin."},
+     "Run one schedule only: a file from --save, or steps such as 'A>1 B>end A>end'. If a request has to wait, the "
+     "next step begins."},
 };
 static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
@@ -58,7 +58,7 @@ static bool save(const struct explore_own *explore, const json_t *found)
     if (!saved_schedule_write(explore->save, explore->path, found, &settings, path, sizeof path))
         return false;
     if (explore->prints)
-        printf("\nSaved. This command fails until the service is right:\n  loadtest explore %s --replay %s\n",
+        printf("\nSaved. This command fails until the service is fixed:\n  loadtest explore %s --replay %s\n",
                explore->path, path);
     return true;
 }

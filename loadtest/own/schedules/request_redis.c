@@ -1,4 +1,4 @@
-/* What the requests do in Redis: who holds which key, and who tries again in vain. */
+/* Tracks what the requests do in Redis: which request holds which key, and which one repeats a command without success. */
 #include "loadtest/own/schedules/request_runner_impl.h"
 
 #include "loadtest/cli/complain.h"

@@ -1,5 +1,5 @@
 /* Runs a few requests to a user's service in a given sequence: each is held at its next statement until the caller lets it run. At any
- * moment one request at most runs, so the statement that comes next is that request's, whichever connection it comes over. */
+ * moment one request at most runs, so the next statement belongs to that request, on any connection. */
 #ifndef OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
 #define OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
 

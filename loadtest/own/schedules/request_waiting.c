@@ -1,4 +1,4 @@
-/* Waits until a request has come to rest: held at its next statement, blocked in a server, waiting in the program, or at its end. */
+/* Waits until a request has stopped: held at its next statement, blocked in a server, waiting in the program, or at its end. */
 #include "loadtest/own/schedules/request_runner_impl.h"
 
 #include "base/clock.h"
@@ -126,8 +126,8 @@ static bool can_be_held(struct request_runner *runner, const struct actor *actor
         if (connection->server != RUNS_REDIS || connection->queued <= other->queued)
             continue;
         complain(
-            "requests %c and %c share a connection to Redis, on which no command overtakes another, so the gate cannot hold one of "
-            "them alone. Start an instance for each request with --instances, or give each request a connection",
+            "requests %c and %c share a connection to Redis, so the gate cannot hold one of them alone. Start an "
+            "instance for each request with --instances, or give each request a connection",
             'A' + (char)other->number, 'A' + (char)actor->number);
         return false;
     }

@@ -87,7 +87,7 @@ bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
     if (well && is_valid(ret_saved))
         return true;
     complain(
-        "%s is no schedule that --save has written, or was changed: it needs schedule, stock, requests, instances and env",
+        "%s is not a schedule from --save: it must have schedule, stock, requests, instances and env. Save it again",
         path);
     json_decref(document);
     return false;

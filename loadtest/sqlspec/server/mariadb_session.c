@@ -1,4 +1,4 @@
-/* Sessions of MariaDB and MySQL: libmariadb without waiting, and who waits for whom from InnoDB's lock tables. */
+/* Sessions of MariaDB and MySQL, with libmariadb's nonblocking calls. InnoDB's lock tables show which session waits for which. */
 #include "loadtest/sqlspec/server/session.h"
 
 #include <stdio.h>

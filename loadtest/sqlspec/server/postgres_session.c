@@ -1,4 +1,4 @@
-/* Sessions of PostgreSQL: libpq without waiting, and who waits for whom from the server's lock table. */
+/* Sessions of PostgreSQL, with libpq's nonblocking calls. The server's lock table shows which session waits for which. */
 #include "loadtest/sqlspec/server/session.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* A connection that runs SQL without waiting for its end, on PostgreSQL or MariaDB: what the drivers have in common. */
+/* The interface of a connection to PostgreSQL or MariaDB that runs SQL without blocking the caller. */
 #ifndef OVERSELL_LOADTEST_SQLSPEC_SERVER_SESSION_H
 #define OVERSELL_LOADTEST_SQLSPEC_SERVER_SESSION_H
 

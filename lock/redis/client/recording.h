@@ -1,5 +1,5 @@
-/* Records commands and scripts for Redis, and its replies, in a form that people can read (base/recorder.h). Nothing happens in a
- * thread without a recorder. */
+/* Records commands and scripts for Redis, and its replies, as readable text (base/recorder.h). Does nothing in a thread without a
+ * recorder. */
 #ifndef OVERSELL_LOCK_REDIS_CLIENT_RECORDING_H
 #define OVERSELL_LOCK_REDIS_CLIENT_RECORDING_H
 

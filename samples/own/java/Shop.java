@@ -1,15 +1,15 @@
-// A small checkout as many would write it in Java: com.sun.net.httpserver and JDBC. It protects the stock in the way that PROTECTION
-// names, so that `loadtest check` can show which ways oversell.
+// A small checkout in Java, with the usual drivers: com.sun.net.httpserver and JDBC. PROTECTION chooses how it protects the stock.
+// `loadtest check` shows which of these ways oversell.
 //
 //     loadtest check samples/own/java/shop.json --env PROTECTION=for-update
 //
 // PROTECTION    naive: reads the stock, then writes it; for-update: the same with SELECT … FOR UPDATE;
 //               statement: one statement does all; decrement: UPDATE … WHERE count >= quantity, then the order;
 //               synchronized: naive inside a synchronized block; redis-lock: naive inside a lock in Redis;
-//               redis-setnx: the same, but the unlock removes whatever lock is there;
+//               redis-setnx: the same, but the release deletes the key of any owner;
 //               redis-fenced: redis-lock, and the row refuses an order whose lock has ended (default: naive)
 // POOL          connections to the database; 0: one for each request (default: 10)
-// LEASE_MS      after which Redis ends a lock (default: 10000)
+// LEASE_MS      time to live of a lock in Redis, in ms (default: 10000)
 // JDBC_URL, REDIS_URL, PORT   addresses; Redis is only needed for its locks
 //
 // POST /orders with {"product_id":1,"quantity":1} answers 201, or 409 if there are not enough units.
@@ -151,7 +151,7 @@ public final class Shop {
         "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('INCR', KEYS[2]) end";
     private static final String UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end";
 
-    // A connection for each request. Integers, short texts, null and errors are all that these commands are answered with.
+    // A connection for each request. It reads integers, short strings, null and errors: these commands have no other replies.
     private static final class Redis implements AutoCloseable {
         private final Socket socket;
         private final BufferedReader in;

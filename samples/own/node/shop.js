@@ -1,15 +1,15 @@
-// A small checkout as many would write it in Node: node:http and pg. It protects the stock in the way that PROTECTION names, so
-// that `loadtest check` can show which ways oversell.
+// A small checkout in Node, with the usual drivers: node:http and pg. PROTECTION chooses how it protects the stock.
+// `loadtest check` shows which of these ways oversell.
 //
 //     NODE_PATH=/usr/share/nodejs loadtest check samples/own/node/shop.json --env PROTECTION=for-update
 //
 // PROTECTION    naive: reads the stock, then writes it; for-update: the same with SELECT … FOR UPDATE;
 //               statement: one statement does all; decrement: UPDATE … WHERE count >= quantity, then the order;
 //               synchronized: naive, one order after the other in this process; redis-lock: naive inside a lock in Redis;
-//               redis-setnx: the same, but the unlock removes whatever lock is there;
+//               redis-setnx: the same, but the release deletes the key of any owner;
 //               redis-fenced: redis-lock, and the row refuses an order whose lock has ended (default: naive)
 // POOL          connections to the database; 0: one for each request (default: 10)
-// LEASE_MS      after which Redis ends a lock (default: 10000)
+// LEASE_MS      time to live of a lock in Redis, in ms (default: 10000)
 // DATABASE_URL, REDIS_URL, PORT   addresses; Redis is only needed for its locks
 //
 // POST /orders with {"product_id":1,"quantity":1} answers 201, or 409 if there are not enough units.
@@ -38,7 +38,7 @@ async function connect() {
   const client = new Client({ connectionString: DATABASE_URL });
   client.on("error", report);
   await client.connect();
-  client.release = () => void client.end(); // after an error there may be nobody left who answers
+  client.release = () => void client.end(); // without waiting: after an error the server may no longer answer
   return client;
 }
 
@@ -123,7 +123,7 @@ function readAndWriteFenced(product, quantity, fence) {
 const LOCK = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('INCR', KEYS[2]) end";
 const UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end";
 
-// A connection for each order. Integers, short texts, null and errors are all that these commands are answered with.
+// A connection for each order. It reads integers, short strings, null and errors: these commands have no other replies.
 class Redis {
   constructor() {
     const { hostname, port, password } = new URL(REDIS_URL);

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""A small checkout as many would write it in Python: http.server, psycopg2, and Redis over a socket. It protects the stock in the way that PROTECTION names,
-so that `loadtest check` can show which ways oversell.
+"""A small checkout in Python, with the usual drivers: http.server, psycopg2, and Redis over a socket. PROTECTION chooses how it protects
+the stock. `loadtest check` shows which of these ways oversell.
 
     loadtest check samples/own/python/shop.json --env PROTECTION=for-update
 
 PROTECTION    naive: reads the stock, then writes it; for-update: the same with SELECT ... FOR UPDATE;
               statement: one statement does all; decrement: UPDATE ... WHERE count >= quantity, then the order;
               synchronized: naive inside a lock of this process; redis-lock: naive inside a lock in Redis;
-              redis-setnx: the same, but the unlock removes whatever lock is there;
+              redis-setnx: the same, but the release deletes the key of any owner;
               redis-fenced: redis-lock, and the row refuses an order whose lock has ended (default: naive)
 POOL          connections to the database; 0: one for each request (default: 10)
-LEASE_MS      after which Redis ends a lock (default: 10000)
+LEASE_MS      time to live of a lock in Redis, in ms (default: 10000)
 DATABASE_URL, REDIS_URL, PORT   addresses; Redis is only needed for its locks
 
 POST /orders with {"product_id":1,"quantity":1} answers 201, or 409 if there are not enough units."""
@@ -123,7 +123,7 @@ UNLOCK = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class Redis:
-    """A connection for each order. Integers, short texts, null and errors are all that these commands are answered with."""
+    """A connection for each order. It reads integers, short strings, null and errors: these commands have no other replies."""
 
     def __init__(self):
         url = urllib.parse.urlsplit(os.environ["REDIS_URL"])

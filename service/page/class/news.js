@@ -1,4 +1,4 @@
-// For learners, on every page: what the teacher shows to all (a question, a strategy or a schedule), and reports of solved lessons.
+// Shows learners, on every page, what the teacher has sent to all (a question, a strategy or a schedule), and reports solved lessons.
 import { adminToken, call, sandbox } from "../shared/api.js";
 import { make, setText } from "../shared/dom.js";
 import { onSolved, solvedLessons } from "../lessons/progress.js";

@@ -1,4 +1,4 @@
-// The same schedule under a second strategy: a step of an order in one step-through is followed by the same order in another.
+// Runs the same schedule under a second strategy: when an order takes a step in one step-through, the same order follows in the other.
 
 // Which step of an order with STEPS corresponds to STEP of another strategy: the same, or what does the same work. Undefined: none does,
 // as an order without a lock takes none.

@@ -1,4 +1,4 @@
-// One order of a step-through: a column with its steps, its buttons, and why it cannot go on.
+// One order of a step-through: a column with its steps, its buttons, and the reason why it cannot continue.
 import { make, setText } from "../shared/dom.js";
 import { edge, failedTries, hasFailed, requestsOf, shortAnswer, shortRequest, wholeRequest } from "./requests.js";
 import { outcomeWords, shortOutcome, stepWords, valueWords } from "./steps_words.js";

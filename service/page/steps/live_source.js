@@ -1,4 +1,4 @@
-// Where a step-through gets its states from: the service, which runs each schedule on real servers.
+// The source of states for a step-through: the service, which runs each schedule on real servers.
 import { call } from "../shared/api.js";
 
 const AGAIN_MS = 1000; // while all explorers search

@@ -1,4 +1,4 @@
-// What an order has sent to the servers, for people: to which step each request belongs, and shortened to what matters. Pure functions.
+// Prepares the requests of an order for display: assigns each to a step, and shortens it. Pure functions.
 
 const SHORT_ID = 4; // last characters of a random value that are kept
 const SHORT_TEXT = 170;

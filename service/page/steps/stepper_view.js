@@ -1,4 +1,4 @@
-// A step-through drawn: a column for each order, what the servers hold between them, the story, the result.
+// Draws a step-through: a column for each order, the state of the servers between them, the story, and the result.
 import { make, setText } from "../shared/dom.js";
 import { drawArrows } from "./arrows.js";
 import { makeLane } from "./lane.js";

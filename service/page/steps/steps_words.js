@@ -158,7 +158,7 @@ export function found(search) {
   if (search.oversold > 0) return `${search.oversold.toLocaleString("en")} ${played} oversell${faults}. Here is the simplest.`;
   if (search.witness) return `0 ${played} oversell${faults}, but this one fails in another way.`;
   if (search.complete) return `Impossible: 0 of ${count} schedules oversell${faults}. All were run.`;
-  return `None found: 0 ${played} oversell${faults}. That is no proof.`;
+  return `None found: 0 ${played} oversell${faults}. This is not a proof.`;
 }
 
 // How it ended, as a title.
@@ -192,6 +192,6 @@ export function problemWords(problem, schedule = "") {
   const name = schedule.split(" ").find(Boolean) ?? "this strategy";
   if (problem.name === "backend-unavailable")
     return `${name} cannot be stepped through, because ${problem.body.backend} does not answer. Start ${problem.body.backend} and reload the page, or choose another strategy.`;
-  if (problem.name === "explorer-unavailable") return `The steps cannot be run. ${problem.message} Reload the page afterwards.`;
+  if (problem.name === "explorer-unavailable") return `The steps cannot be run. ${problem.message} Then reload the page.`;
   return problem.message;
 }

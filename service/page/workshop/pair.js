@@ -1,6 +1,6 @@
 // Two orders as one sequence of steps, and as a schedule of the explorer, for /steps: the same strategy, and their steps in the same sequence.
 
-// An order that began again is told by its last try: the explorer's orders may not have to try so often.
+// Only the last try of an order counts: the explorer's orders may need fewer tries.
 function stepsOf(order) {
   const steps = order.steps.filter(({ step }) => step !== "wait");
   const last = steps.findLastIndex(({ step }) => step === "read");

@@ -17,7 +17,7 @@ const FIXES = [
   { name: "atomic-statement", title: "One statement", code: "UPDATE … WHERE count >= 1", text: "The database checks and subtracts in one step." },
   { name: "select-for-update", title: "Lock the row", code: "SELECT … FOR UPDATE", text: "The next order waits until this one has committed." },
   { name: "redis-fenced", title: "A lock in Redis", code: "SET … NX PX; fencing token", text: "One order has the lock, and the row checks its token." },
-  { name: "mutex", title: "A lock in the process", code: "lock … COMMIT … unlock", text: "One order has it. A second process has its own." },
+  { name: "mutex", title: "A lock in the process", code: "lock … COMMIT … unlock", text: "One order has it. A second process has a separate lock." },
 ];
 
 let shop;
@@ -61,7 +61,7 @@ function showSettingsLine() {
   setText(
     byId("story-settings"),
     before && now ? `Set for ${place()}: ${settingsText(now)}. Before the story: ${before.name}, ${before.think} ms, ${before.stock}.`
-      : `The button sets, for ${place()}: ${settingsText({ name: UNSAFE, ...SALE })}.${needsToken ? " The service allows this only with its admin token, which the button asks for." : ""}`,
+      : `For ${place()}, the button sets ${settingsText({ name: UNSAFE, ...SALE })}.${needsToken ? " The service allows this only with its admin token, which the button asks for." : ""}`,
   );
   byId("story-restore").hidden = before === null;
 }

@@ -1,4 +1,4 @@
-// Which parts of the page are shown: the guided story, all controls, or the projector view. The choice is remembered.
+// Which parts of the page are shown: the guided story, all controls, or the projector view. The browser remembers the choice.
 import { byId, setText } from "../shared/dom.js";
 
 const KEY = "oversell.view";

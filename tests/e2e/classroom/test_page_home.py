@@ -86,7 +86,7 @@ def test_the_story_by_clicks(visitor, shop):
     page = visitor
     assert [page.find(part).is_displayed() for part in CONTROLS] == [False] * 5, "the controls are folded away"
     assert [button.text for button in page.all("#story button") if button.is_displayed()] == ["6 buyers, 3 tickets"]
-    assert page.text("story-settings") == "The button sets, for the shared product: read-write, think time 20 ms, stock 3."
+    assert page.text("story-settings") == "For the shared product, the button sets read-write, think time 20 ms, stock 3."
     assert settings(shop) == ("atomic-decrement", 0, 100), "a look changes nothing"
     fits(page, "home-start")
 
@@ -228,7 +228,7 @@ def test_what_is_set_is_told_and_restored_after_a_reload(visitor, shop):
     page.wait(lambda: not page.find("story-restore").is_displayed(), "all is restored")
     page.driver.refresh()
     ready(page)
-    assert not page.find("story-restore").is_displayed() and page.text("story-settings").startswith("The button sets,")
+    assert not page.find("story-restore").is_displayed() and page.text("story-settings").startswith("For the shared product, the button sets")
 
 
 # ── what is folded, and who opens it ────────────────────────────────────────────────────────────────────────

@@ -211,7 +211,7 @@ MISTAKES = {
     "SQL of schema": ("right", {"schema": "fake.py"}, '"schema" fails', "plain SQL"),
     "no rows": ("right", {"stock": "SELECT count FROM product WHERE id = 2"}, '"stock" gives 0 rows', "one value"),
     "NULL": ("right", {"sold": "SELECT sum(quantity) FROM order_item"}, '"sold" gives NULL', "coalesce"),
-    "no number": ("right", {"stock": "SELECT 'many'"}, "'many', which is no whole number", '"stock"'),
+    "no number": ("right", {"stock": "SELECT 'many'"}, "'many', which is not a whole number", '"stock"'),
     "no truth": ("right", {"invariant": "SELECT 7"}, "neither true nor false", '"invariant[0]"'),
     "no stock": ("right", {"reset": "UPDATE product SET count = 0"}, '"stock" is 0 after "reset"', "nothing to sell"),
     "wrong request": ("right", {"request": {"method": "PUT", "url": "http://127.0.0.1:{port}/", "body": 1}}, '"request" was answered with 501', "not with 2xx"),

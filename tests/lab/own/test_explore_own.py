@@ -122,7 +122,7 @@ def test_a_result_is_stored_and_printed_again(tmp_path):
         (["--replay", "C>1"], "'C>1' is not valid (a request from A to B"),
         (["--replay", "A>1 B>x"], "'B>x' is not valid"),
         (["--replay", "/nowhere.json"], "/nowhere.json: line"),
-        (["--replay", str(SAMPLE)], "is no schedule that --save has written"),
+        (["--replay", str(SAMPLE)], "is not a schedule from --save"),
         (["--show", "11"], "--show"),
         (["--env", "NAME"], "NAME=VALUE"),
     ],

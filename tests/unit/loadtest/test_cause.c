@@ -34,7 +34,7 @@ static void test_a_lost_update(void **state)
     add('A', "INSERT INTO order_item (product_id) VALUES (1)");
     add('A', "UPDATE product SET count = 0");
     expect(
-        "A read product (statement 1) before B changed it (3), and then wrote to it what followed from the old value (6).");
+        "A read product (statement 1) before B changed it (3), and then wrote a value that it computed from the old one (6).");
 }
 
 static void test_a_sale_that_follows_from_an_old_count(void **state)
@@ -51,8 +51,8 @@ static void test_faults(void **state)
     static const struct {
         enum transition_kind kind;
         const char *part;
-    } FAULTS[] = {{TRANSITION_EXPIRE, "The key that B held in Redis expired (2) before B was done"},
-                  {TRANSITION_CRASH, "B crashed (2), and what it had done by then was only a part."},
+    } FAULTS[] = {{TRANSITION_EXPIRE, "The key that B held in Redis expired (2) before B had finished"},
+                  {TRANSITION_CRASH, "B crashed (2) after it had done only a part of the order."},
                   {TRANSITION_CUT, "The order of B was committed (2), but the connection was lost"}};
     (void)state;
     for (size_t i = 0; i < COUNT(FAULTS); i++) {

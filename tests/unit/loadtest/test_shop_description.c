@@ -114,8 +114,8 @@ static void test_mistakes(void **state)
     struct shop_description description;
     refuses("", ":1:", "neither \"start\" nor \"database\"");
     refuses("\"databse\": \"x\",", ":2: \"databse\" is unknown", "valid: $schema start");
-    refuses("\n\n\"start\": \"node x\",", ":4: \"start\" is a text", "array of words");
-    refuses("\"start\": [\"x\", 7],", ":2: \"start[1]\" is a number", "Write a text");
+    refuses("\n\n\"start\": \"node x\",", ":4: \"start\" is a string", "array of words");
+    refuses("\"start\": [\"x\", 7],", ":2: \"start[1]\" is a number", "Write a string");
     refuses("\"start\": [],", ":2: \"start\" has 0 items", "valid: 1 to 64");
     refuses("\"start\": [\"x\", \"{request}\"],", "has {request}", "valid: {port}");
     refuses("\"start\": [\"x\"], \"ready\": \"127.0.0.1\",", "\"ready\"", "http://HOST:PORT/PATH");
@@ -123,14 +123,14 @@ static void test_mistakes(void **state)
     refuses("\"start\": [\"x\"], \"sold_out\": [200],", "\"sold_out[0]\"", "300 to 599");
     refuses("\"start\": [\"x\"], \"units\": 0,", "\"units\"", "from 1 to");
     refuses("\"start\": [\"x\"], \"timeout_ms\": 0.5,", "\"timeout_ms\"", "whole number");
-    refuses("\"start\": [\"x\"], \"env\": {\n\"A\": 1},", ":3: \"env.A\" is a number", "Write a text");
+    refuses("\"start\": [\"x\"], \"env\": {\n\"A\": 1},", ":3: \"env.A\" is a number", "Write a string");
     refuses("\"start\": [\"x\"], \"schema\": \"nowhere.sql\",", "\"schema\"", "cannot be read");
     refuses("\"database\": \"mysql\",", "\"database\"", "postgresql://");
     refuses("\"redis\": \"http://x\", \"start\": [\"x\"],", "\"redis\"", "redis://");
     refuses("\"database\": \"postgresql://a@127.0.0.1/b\", \"env\": {\"A\": \"b\"},", "\"env\"",
             "Add \"start\"");
     assert_false(read_description("{\n\"a\": 1,\n\"a\": 2}", &description));
-    assert_non_null(strstr(said, ":3: the file is no JSON"));
+    assert_non_null(strstr(said, ":3: the file is not JSON"));
     assert_false(read_description("[]", &description));
     assert_non_null(strstr(said, "is an array. Write an object"));
     assert_false(read_description("{}", &description));
