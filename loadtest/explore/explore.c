@@ -34,6 +34,7 @@
 #include "loadtest/explore/run/worker_processes.h"
 #include "loadtest/explore/serve/step_through.h"
 #include "loadtest/report/output.h"
+#include "loadtest/report/reproduce.h"
 #include "loadtest/report/result.h"
 #include "loadtest/sqlspec/spec_command.h"
 #include "loadtest/testbed/testbed.h"
@@ -212,6 +213,7 @@ int explore_main(int argc, char **argv)
     }
     if (settings.serve)
         return serve();
+    reproduce_by(argc, argv);
     if (settings.replays.count > 0)
         return replay(&settings);
     return in_lab(&settings, settings.strategies, &(struct scenario_list){0});
