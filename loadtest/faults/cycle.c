@@ -21,6 +21,7 @@
 #define PAUSE_MS 200 /* of a client, at most */
 #define AMPLE 2000
 #define HOLDERS_THINK_MS 200
+#define QUEUED_CLIENTS 6 /* at each service, so that orders that are placed in turn wait for each other */
 #define WARM_THINK_MS 50 /* so that orders overlap, and every worker is needed */
 #define QUIET_MS INT64_C(1000)
 #define OVERTAKEN_WAIT_MS 60000 /* until the second orders have read */
@@ -205,17 +206,19 @@ static bool measure_outages(struct fault_run *run)
     return true;
 }
 
-/* Starts two clients for every strategy, one at each service. Both order at the first service if the strategy needs one process,
+/* Starts clients for every strategy, as many at each service. All order at the first service if the strategy needs one process,
  * and at the victim if a holder must still die there. */
 static struct fault_clients *start_clients(struct fault_run *run, struct fault_client *clients)
 {
+    size_t count = 0;
     for (size_t i = 0; i < run->count; i++) {
-        bool at_victim = fault_awaits_outage(&run->subjects[i]);
-        for (int instance = 0; instance < FAULT_INSTANCES; instance++)
-            clients[i * FAULT_INSTANCES + (size_t)instance] = client_of(run, i,
-                                                                        at_victim ? run->victim : instance);
+        const struct fault_subject *subject = &run->subjects[i];
+        bool at_victim = fault_awaits_outage(subject);
+        int each = subject->strategy->combining == COMBINE_IN_TURN ? QUEUED_CLIENTS : 1;
+        for (int n = 0; n < each * FAULT_INSTANCES; n++)
+            clients[count++] = client_of(run, i, at_victim ? run->victim : n % FAULT_INSTANCES);
     }
-    struct fault_workload workload = workload_of(run, clients, run->count * FAULT_INSTANCES);
+    struct fault_workload workload = workload_of(run, clients, count);
     return fault_clients_start(&workload);
 }
 
@@ -258,7 +261,7 @@ bool fault_load(struct fault_run *run)
     /* In every second cycle each order takes two units, and one unit is left over. */
     int64_t quantity = run->cycle % 2 == 0 ? 2 : 1;
     int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
-    struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES];
+    struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES * QUEUED_CLIENTS];
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
     if (!restart_services(run) || !fault_service_set_think(run->testbed, 0, think_ms) ||
         !fault_service_set_think(run->testbed, 1, think_ms) || !reset_products(run, stock))
