@@ -158,6 +158,7 @@ export async function openMap(options) {
   use = options;
   if (!byId("strategy-dialog")) makeDialog();
   selected = use.applied() || use.first;
+  typed = { text: "", at: 0 }; // letters typed before it was closed are no part of a word
   setText(byId("map-title"), use.title);
   setText(byId("map-note"), use.note);
   draw();
