@@ -37,7 +37,7 @@ readme: all ## measure the figures of README.md and docs/{results,strategies,cho
 	$(MAKE_NOW) peers ARGS=
 
 # The pictures of the documents. A report of the same result has all pictures.
-drawings: draw-compare draw-ten draw-bench draw-growth draw-explore draw-soak
+drawings: draw-compare draw-ten draw-rush draw-bench draw-growth draw-explore draw-soak
 draw-%: programs
 	$(BUILD)/loadtest report docs/results/$*.json --format svg --output docs/results/$*.svg
 draw-ten: programs
