@@ -7,6 +7,7 @@
 #include "loadtest/openloop/transfer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define CONNECT_MS 15000
 #define HEAD_START_US 20000 /* from the last preparation to the start */
@@ -91,11 +92,25 @@ static int64_t deadline_us(const struct open_loop *loop, size_t i)
     return comes_us(loop, i) + loop->load->timeout_ms * 1000;
 }
 
-/* Counts one event now. */
-static void count_now(const struct open_loop *loop, int64_t counts[OPEN_SLOTS_MAX])
+static void merge_pairs(int64_t counts[OPEN_SLOTS_MAX])
 {
-    int64_t slot = (monotonic_us() - loop->start_us) / loop->result.series.slot_us;
-    counts[slot < 0 ? 0 : slot < OPEN_SLOTS_MAX ? slot : OPEN_SLOTS_MAX - 1]++;
+    for (size_t i = 0; i < OPEN_SLOTS_MAX / 2; i++)
+        counts[i] = counts[2 * i] + counts[2 * i + 1];
+    memset(counts + OPEN_SLOTS_MAX / 2, 0, OPEN_SLOTS_MAX / 2 * sizeof counts[0]);
+}
+
+/* Counts one event now. If the answers last longer than the slots, the slots become twice as long. */
+static void count_now(struct open_loop *loop, int64_t counts[OPEN_SLOTS_MAX])
+{
+    struct open_series *series = &loop->result.series;
+    int64_t since_us = monotonic_us() - loop->start_us;
+    while (since_us / series->slot_us >= OPEN_SLOTS_MAX) {
+        merge_pairs(series->arrived);
+        merge_pairs(series->answered);
+        merge_pairs(series->given_up);
+        series->slot_us *= 2;
+    }
+    counts[since_us < 0 ? 0 : since_us / series->slot_us]++;
 }
 
 /* ---- what becomes of an arrival ------------------------------------------------------------------------ */

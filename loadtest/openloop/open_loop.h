@@ -44,10 +44,11 @@ struct open_sales {
 };
 
 /* What happened over time. Slot I ends I + 1 slots after the start; the last one also has what came later. */
-enum { OPEN_SLOTS = 60, OPEN_SLOTS_MAX = OPEN_SLOTS + 20 };
+enum { OPEN_SLOTS = 60, OPEN_SLOTS_MAX = OPEN_SLOTS + 20 /* even */ };
 
 struct open_series {
-    int64_t slot_us; /* a share 1 / OPEN_SLOTS of the time in which buyers arrive */
+    int64_t
+        slot_us; /* a share 1 / OPEN_SLOTS of the time in which buyers arrive; longer if the answers take long */
     int64_t arrived[OPEN_SLOTS_MAX], answered[OPEN_SLOTS_MAX];
     int64_t given_up[OPEN_SLOTS_MAX]; /* dropped, timed out, or without an answer */
 };

@@ -191,6 +191,11 @@ static void test_latency_counts_from_when_the_buyer_came(void **state)
     assert_true(created->min_us >= 10000);
     assert_in_range(result.behind, 80, 99); /* about ten had been served when the last one came */
     assert_true(result.most_waiting >= result.behind);
+    assert_true(result.series.slot_us * OPEN_SLOTS_MAX > 900000); /* the slots last until the last answer */
+    int64_t answered = 0;
+    for (size_t i = 0; i < OPEN_SLOTS_MAX; i++)
+        answered += result.series.answered[i];
+    assert_int_equal(answered, 100);
     open_result_free(&result);
 }
 
