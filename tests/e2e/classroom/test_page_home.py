@@ -398,7 +398,7 @@ def test_a_learner_s_story_is_about_the_learner_s_product(browser, services, dat
     browser.find("join-code").send_keys(code, Keys.ENTER)
     ready(browser)
     browser.wait(lambda: focused(browser).get_attribute("id") == "story-sell", "the keyboard goes on with the first control")
-    product = re.search(r"for your product (\d+) alone", browser.text("story-settings"))[1]
+    product = re.search(r"[Ff]or your product (\d+) alone", browser.text("story-settings"))[1]
     sell(browser)
     assert service.audit(product)["oversold"] > 0 and service.audit(1)["sold"] == 0
     assert service.get("/strategy").json["name"] == "atomic-decrement", "the others' strategy is as it was"
