@@ -141,7 +141,9 @@ static json_t *run_once(struct check *check, int64_t number)
         return NULL;
     check->requests = settings->requests;
     if (check->requests == 0)
-        check->requests = 4 * check->before.left / settings->description.units;
+        check->requests = check->before.left > INT64_MAX / 4
+                              ? INT64_MAX
+                              : 4 * check->before.left / settings->description.units;
     if (check->requests < 1 || check->requests > REQUESTS_MAX) {
         complain("%" PRId64
                  " units in stock are too many or too few for four times as many requests. Use --requests",
