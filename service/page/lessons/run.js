@@ -110,18 +110,19 @@ async function search(run, { status, results }, failed) {
   ];
   const { made, add } = table(columns);
   results.replaceChildren(made);
+  const cut = [];
   for (const strategy of run.strategies) {
     setText(status, `Running all schedules of ${strategy} …`);
     try {
       const found = await source.search({ schedule: `${strategy} ${SCENARIO}`, faults: run.faults }, () => setText(status, "All explorers are busy; this search waits …"));
       add(found);
-      if (!found.complete) setText(status, `Ten seconds were not enough for all schedules of ${strategy}.`);
+      if (!found.complete) cut.push(strategy);
     } catch (problem) {
       failed(problem.message);
       return false;
     }
   }
-  setText(status, "");
+  setText(status, cut.length ? `Ten seconds were not enough for all schedules of ${cut.join(" and ")}.` : "");
   return true;
 }
 

@@ -304,7 +304,11 @@ def test_a_search_and_a_load_need_no_terminal(visit):
     page.click('.run[data-run*=search] .go-run')
     page.wait(lambda: len(page.all(".run[data-run*=search] tbody tr")) == 2, "both are searched", 60)
     rows = [row.text.split() for row in page.all(".run[data-run*=search] tbody tr")]
-    assert [row[:3] for row in rows] == [["mutex-early-release", "40", "20"], ["mutex", "12", "0"]]
+    (early, all_early, bad_early), (mutex, all_mutex, bad_mutex) = [row[:3] for row in rows]
+    assert (early, mutex) == ("mutex-early-release", "mutex") and int(bad_early) > 0 == int(bad_mutex), rows
+    said = page.all(".run[data-run*=search] [role=status]")[0].text
+    if "were not enough" not in said:  # a busy machine does not run all of them in ten seconds, and the page says so
+        assert (all_early, bad_early, all_mutex) == ("40", "20", "12"), rows
 
 
 def test_a_load_can_be_stopped(visit):
