@@ -77,23 +77,59 @@ static struct statement statement_of(const char *text)
 
 /* ---- the cause ------------------------------------------------------------------------------------------------------------------- */
 
-/* Numbers of steps: READER reads a table, then another request CHANGES it, and then the reader's request WRITES. */
+/* Does this statement end a transaction? RET_FAILED: it was rolled back. */
+static bool ends_transaction(const struct run_step *step, bool *ret_failed)
+{
+    const char *text = step->text;
+    char word[WORD_MAX] = "";
+    *ret_failed = false;
+    if (step->kind != TRANSITION_STEP || !next_word(&text, word))
+        return false;
+    bool commits = strcmp(word, "commit") == 0 || strcmp(word, "end") == 0,
+         fails = strcmp(word, "rollback") == 0 || strcmp(word, "abort") == 0;
+    while (fails && next_word(&text, word))
+        fails = strcmp(word, "to") != 0; /* a savepoint does not end it */
+    *ret_failed = fails || (commits && strcmp(step->answer, "ROLLBACK") == 0);
+    return commits || fails || step->has_stock;
+}
+
+/* The step from which others see the change of step WRITE: where its transaction ends. The number of steps: it was rolled back. */
+static size_t visible_from(const struct run_record *record, size_t write)
+{
+    bool failed;
+    for (size_t i = write; i < record->count; i++)
+        if (record->steps[i].actor == record->steps[write].actor &&
+            ends_transaction(&record->steps[i], &failed))
+            return failed ? record->count : i;
+    return write;
+}
+
+/* Numbers of steps. A request READS a table before the COMMIT of what another one CHANGES there. It also WRITES. */
 struct stale_read {
-    size_t reads, changes, writes;
+    size_t reads, changes, commit, writes;
 };
 
-static size_t find_write(const struct run_record *record, const struct statement *statements, size_t after,
-                         unsigned actor, const char *table)
+/* The reader writes after the change, or makes a change that becomes visible after it. One of the same table is preferred. */
+static bool find_write(const struct run_record *record, const struct statement *statements,
+                       struct stale_read *found)
 {
-    size_t found = record->count;
-    for (size_t i = after; i < record->count; i++) {
-        if (record->steps[i].actor != actor || statements[i].access < ACCESS_UPDATE)
+    bool has_found = false;
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->steps[i].actor != record->steps[found->reads].actor ||
+            statements[i].access < ACCESS_UPDATE)
             continue;
-        if (strcmp(statements[i].table, table) == 0)
-            return i;
-        found = found < record->count ? found : i;
+        size_t visible = visible_from(record, i);
+        if (visible == record->count ||
+            (visible < found->commit && (i < found->changes || found->changes < found->reads)))
+            continue;
+        bool same = strcmp(statements[i].table, statements[found->reads].table) == 0;
+        if (same || !has_found)
+            found->writes = i;
+        has_found = true;
+        if (same)
+            break;
     }
-    return found;
+    return has_found;
 }
 
 static bool find_stale_read(const struct run_record *record, const struct statement *statements,
@@ -102,16 +138,14 @@ static bool find_stale_read(const struct run_record *record, const struct statem
     for (size_t i = 0; i < record->count; i++) {
         if (statements[i].access != ACCESS_READ)
             continue;
-        for (size_t j = i + 1; j < record->count; j++) {
+        for (size_t j = 0; j < record->count; j++) {
             if (record->steps[j].actor == record->steps[i].actor || statements[j].access < ACCESS_UPDATE ||
                 strcmp(statements[j].table, statements[i].table) != 0)
                 continue;
-            size_t writes = find_write(record, statements, j + 1, record->steps[i].actor,
-                                       statements[i].table);
-            if (writes == record->count)
-                continue;
-            *ret_found = (struct stale_read){i, j, writes};
-            return true;
+            *ret_found = (struct stale_read){i, j, visible_from(record, j), 0};
+            if (i < ret_found->commit && ret_found->commit < record->count &&
+                find_write(record, statements, ret_found))
+                return true;
         }
     }
     return false;
@@ -159,6 +193,33 @@ static bool fault_explains(const struct run_record *record, enum verdict verdict
     }
 }
 
+static void say_stale_read(const struct run_record *record, const struct statement *statements,
+                           const struct stale_read *found, char ret_text[static CAUSE_TEXT])
+{
+    const char *table = statements[found->reads].table;
+    char reader = name_of(record, found->reads), other = name_of(record, found->changes), change[80],
+         write[120];
+    if (found->reads < found->changes)
+        snprintf(change, sizeof change, "%c changed it (%zu)", other, found->changes + 1);
+    else
+        snprintf(change, sizeof change, "the change of %c (%zu) was committed (%zu)", other,
+                 found->changes + 1, found->commit + 1);
+    if (found->writes < found->reads)
+        snprintf(write, sizeof write, "committed its own change (%zu) without having seen that one",
+                 found->writes + 1);
+    else
+        snprintf(write, sizeof write, "then %s (%zu)",
+                 strcmp(statements[found->writes].table, table) == 0
+                     ? "wrote a value that it computed from the old one"
+                     : "sold because of the old value",
+                 found->writes + 1);
+    snprintf(ret_text, CAUSE_TEXT, "%c read %s (statement %zu) before %s, and %s. %s", reader, table,
+             found->reads + 1, change, write,
+             statements[found->changes].access == ACCESS_INSERT
+                 ? "Before the read, lock a row that all these requests share, or use SERIALIZABLE."
+                 : "Read with SELECT … FOR UPDATE, or check the stock in the UPDATE itself.");
+}
+
 void cause_of(const struct run_record *record, enum verdict verdict, char ret_text[static CAUSE_TEXT])
 {
     static struct statement statements[RUN_STEPS_MAX];
@@ -178,20 +239,12 @@ void cause_of(const struct run_record *record, enum verdict verdict, char ret_te
             "The service acknowledged an order that does not exist, or refused a request whose order exists. Answer "
             "only after COMMIT has succeeded.");
     } else if (find_stale_read(record, statements, &found)) {
-        bool same = strcmp(statements[found.writes].table, statements[found.reads].table) == 0;
-        snprintf(
-            ret_text, CAUSE_TEXT,
-            "%c read %s (statement %zu) before %c changed it (%zu), and %s (%zu). Read with SELECT … FOR UPDATE, or "
-            "check the stock in the UPDATE itself.",
-            name_of(record, found.reads), statements[found.reads].table, found.reads + 1,
-            name_of(record, found.changes), found.changes + 1,
-            same ? "then wrote a value that it computed from the old one"
-                 : "then sold because of the old value",
-            found.writes + 1);
+        say_stale_read(record, statements, &found, ret_text);
     } else {
         snprintf(
             ret_text, CAUSE_TEXT,
-            "No request read a table that another one changed before it wrote. So the service decides from something else, such as "
-            "its memory, a cache or another server.");
+            "The command did not recognize the cause in the statements. Compare the reads in the columns with the "
+            "changes of the other requests. If they do not explain it, the service decides from something else, such as its "
+            "memory, a cache or another server.");
     }
 }

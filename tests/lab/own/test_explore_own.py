@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from basics import BUILD, ROOT
+from explored import extended
 from lab import PATIENCE
 from length import short_only
 from test_check import MODULES, sample_needs
@@ -14,6 +15,23 @@ from test_check import MODULES, sample_needs
 SAMPLES = ROOT / "samples" / "own"
 SAMPLE = SAMPLES / "python" / "shop.json"
 LANGUAGES = ["python", "node", "java"]
+
+# Protections of the Python sample, in the place of its table.
+SERVICES = '''
+def insert_first(product, quantity):
+    """Inserts the order, and takes it back if all orders together are more than the stock of one."""
+    with transaction() as cursor:
+        cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+        cursor.execute("SELECT sum(quantity) FROM order_item WHERE product_id = %s", (product,))
+        if cursor.fetchone()[0] > 1:
+            cursor.connection.rollback()
+            return False
+    return True
+
+
+PROTECTIONS = {
+    "insert-first": insert_first,
+'''
 
 
 def explore(protection, *options, pool=10, description=SAMPLE):
@@ -105,6 +123,23 @@ def test_a_saved_schedule_fails_until_the_service_is_right(tmp_path):
     assert repaired.returncode == 0, repaired.stdout + repaired.stderr
     assert "→ waits for A; then 0" in repaired.stdout, "B waits where the schedule lets it run, and then reads what A left"
     assert "B was answered 409. Sold 1, 0 left." in repaired.stdout, repaired.stdout
+
+
+def test_a_change_that_is_committed_after_the_read_is_the_cause(tmp_path):
+    """The other request changed the table before the read, and its COMMIT came after it."""
+    ran = explore("naive", "--replay", "A>2 B>1 A>end B>end", "--format", "json")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    cause = json.loads(ran.stdout)["counterexample"]["cause"]
+    assert cause.startswith("B read product (statement 3) before the change of A (2) was committed ("), cause
+    # The table of products does not count here: the orders alone say what is left.
+    description = extended(
+        tmp_path, SERVICES, reset=["DELETE FROM order_item"], invariant=None,
+        stock="SELECT {stock} - coalesce(sum(quantity), 0) FROM order_item WHERE product_id = 1",
+    )  # fmt: skip
+    ran = explore("insert-first", "--replay", "A>1 B>2 A>end B>end", "--format", "json", description=description)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    cause = json.loads(ran.stdout)["counterexample"]["cause"]
+    assert cause.startswith("B read order_item (statement 3) before the change of A (1) was committed (5), and committed its own change (2)"), cause
 
 
 def test_a_result_is_stored_and_printed_again(tmp_path):

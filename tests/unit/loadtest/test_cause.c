@@ -64,20 +64,75 @@ static void test_faults(void **state)
     }
 }
 
+static void test_a_read_before_the_commit_of_an_earlier_change(void **state)
+{
+    (void)state;
+    add('A', "SELECT count FROM product WHERE id = 1");
+    add('A', "UPDATE product SET count = 0 WHERE id = 1");
+    add('B', "SELECT count FROM product WHERE id = 1");
+    add('A', "ROLLBACK TO SAVEPOINT tried");
+    add('A', "COMMIT");
+    add('B', "UPDATE product SET count = 0 WHERE id = 1");
+    add('B', "COMMIT");
+    expect(
+        "B read product (statement 3) before the change of A (2) was committed (5), and then wrote a value that it computed from "
+        "the old one (6). Read with SELECT … FOR UPDATE");
+}
+
+static void test_a_request_that_writes_before_it_reads(void **state)
+{
+    (void)state;
+    add('A', "INSERT INTO order_item VALUES (1)");
+    add('B', "INSERT INTO order_item VALUES (1)");
+    add('B', "SELECT sum(quantity) FROM order_item");
+    add('A', "SELECT sum(quantity) FROM order_item");
+    add('A', "END");
+    add('B', "commit");
+    expect(
+        "B read order_item (statement 3) before the change of A (1) was committed (5), and committed its own change (2) "
+        "without having seen that one. Before the read, lock a row");
+}
+
+/* A statement outside a transaction has no COMMIT: the stock that was read after it shows that its transaction has ended. */
+static void test_a_statement_that_commits_alone(void **state)
+{
+    (void)state;
+    add('A', "UPDATE product SET count = 0");
+    record.steps[0].has_stock = true;
+    add('B', "SELECT count FROM product");
+    add('B', "UPDATE product SET count = 0");
+    add('A', "COMMIT");
+    expect("The command did not recognize the cause");
+}
+
+static void test_a_change_that_is_rolled_back(void **state)
+{
+    static const char *const ENDS[] = {"ROLLBACK", "abort work", "COMMIT"};
+    (void)state;
+    for (size_t i = 0; i < COUNT(ENDS); i++) {
+        add('A', "UPDATE product SET count = 0");
+        add('B', "SELECT count FROM product");
+        add('A', ENDS[i]);
+        snprintf(record.steps[2].answer, sizeof record.steps[2].answer, "ROLLBACK");
+        add('B', "UPDATE product SET count = 0");
+        expect("The command did not recognize the cause");
+    }
+}
+
 static void test_what_the_statements_do_not_show(void **state)
 {
     (void)state;
     add('A', "SELECT count FROM product WHERE id = 1 FOR NO KEY UPDATE");
     add('B', "UPDATE product SET count = 0");
     add('A', "UPDATE product SET count = 0");
-    expect("No request read a table that another one changed before it wrote.");
+    expect("The command did not recognize the cause");
     add('A', "SELECT 'FROM product'");
     add('B', "UPDATE product SET count = 0");
     add('A', "UPDATE product SET count = 0");
-    expect("No request read a table");
+    expect("The command did not recognize the cause");
     add('A', "SELECT 'not ended");
     add('B', "");
-    expect("No request read a table");
+    expect("The command did not recognize the cause");
 }
 
 /* ---- the notation --------------------------------------------------------------------------------------------------- */
@@ -120,6 +175,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lost_update),
         cmocka_unit_test(test_a_sale_that_follows_from_an_old_count),
+        cmocka_unit_test(test_a_read_before_the_commit_of_an_earlier_change),
+        cmocka_unit_test(test_a_request_that_writes_before_it_reads),
+        cmocka_unit_test(test_a_statement_that_commits_alone),
+        cmocka_unit_test(test_a_change_that_is_rolled_back),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_what_the_statements_do_not_show),
         cmocka_unit_test(test_a_schedule_is_written_and_read),
