@@ -27,6 +27,11 @@ static json_t *rows_of(const struct explore_own *explore)
     return NULL;
 }
 
+static bool add_warning(json_t *warnings, const char *text)
+{
+    return json_array_append_new(warnings, json_string(text)) == 0;
+}
+
 static json_t *warnings_of(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
@@ -34,8 +39,9 @@ static json_t *warnings_of(const struct explore_own *explore)
         strcmp(explore->faults, "expire") == 0
             ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
             : "No fault happened: no request sent a statement at which it could.";
-    bool says = strcmp(explore->faults, "none") != 0 && !explore->faulted;
-    if (!warnings || !says || json_array_append_new(warnings, json_string(why)) == 0)
+    bool no_fault = strcmp(explore->faults, "none") != 0 && !explore->faulted;
+    if (warnings && (!no_fault || add_warning(warnings, why)) &&
+        (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
     return NULL;

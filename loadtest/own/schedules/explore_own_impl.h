@@ -5,6 +5,7 @@
 
 #include "loadtest/cli/options.h"
 #include "loadtest/explore/core/depth_first_search.h"
+#include "loadtest/own/schedules/changed_statement.h"
 #include "loadtest/own/schedules/request_runner.h"
 #include "loadtest/own/schedules/saved_schedule.h"
 #include "loadtest/own/schedules/schedule_text.h"
@@ -30,6 +31,7 @@ struct explore_own {
     bool prints;                 /* the table goes to stdout, and the schedules below it */
     struct saved_schedule saved; /* that --replay names */
     struct schedule schedule;    /* to replay; empty: all are searched */
+    char changed[CHANGED_TEXT];  /* a clean replay sent another statement than was saved; empty: it did not */
     struct shop_servers servers;
     struct shop_service service;
     struct shop_database *database;

@@ -114,6 +114,8 @@ bool explore_own_replay(struct explore_own *explore, json_t **ret_shown)
     explore->deadlocks = record->deadlock;
     explore->faulted = record->faulted;
     ran.verdict = explore_own_judge(explore, record);
+    if (ran.verdict == VERDICT_CLEAN) /* else the schedule still shows what is wrong */
+        changed_statement(explore->saved.steps, record, explore->changed);
     explore->found[ran.verdict] = 1;
     explore->simplest[ran.verdict] = ran;
     *ret_shown = explored_schedule(record, schedule_write(ran.transitions, ran.length, words),

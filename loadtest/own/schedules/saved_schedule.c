@@ -3,6 +3,7 @@
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/explore/core/transition.h"
+#include "loadtest/own/gate/statement_gate.h"
 #include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
 #include "loadtest/testbed/testbed.h"
@@ -61,7 +62,7 @@ static bool is_valid(const struct saved_schedule *saved)
 bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
 {
     json_error_t error;
-    json_t *document = json_load_file(path, 0, &error), *env = NULL, *word;
+    json_t *document = json_load_file(path, 0, &error), *env = NULL, *word, *step;
     const char *kind = "";
     json_int_t stock = 0, requests = 0, instances = 0;
     size_t i;
@@ -79,7 +80,11 @@ bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
             ret_saved->env.item[i] = json_string_value(word);
             well = well && ret_saved->env.item[i];
         }
+        json_array_foreach(json_object_get(document, "steps"), i, step) {
+            well = well && strlen(result_text(step, "text")) < MESSAGE_TEXT;
+        }
         ret_saved->env.count = json_array_size(env);
+        ret_saved->steps = json_object_get(document, "steps");
         ret_saved->stock = stock;
         ret_saved->requests = requests;
         ret_saved->instances = instances;

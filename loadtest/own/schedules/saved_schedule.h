@@ -13,7 +13,8 @@ struct saved_schedule {
     int64_t stock, requests, instances;
     struct texts env;       /* words of --env */
     const char *expire_key; /* of --expire-key; NULL: none */
-    json_t *document;       /* owns the texts */
+    const json_t *steps;    /* as explored_schedule writes them; NULL: none */
+    json_t *document;       /* owns the texts and the steps */
 };
 
 /* Writes FOUND, as explored_schedule returns it, to a file in DIR that is named after its verdict, and creates DIR. DESCRIPTION is the path

@@ -18,6 +18,13 @@ LANGUAGES = ["python", "node", "java"]
 
 # Protections of the Python sample, in the place of its table.
 SERVICES = '''
+def one_more_read(product, quantity):
+    """Naive: the statement before the read is harmless."""
+    with transaction() as cursor:
+        cursor.execute("SELECT 1 FROM order_item LIMIT 1")
+    return read_and_write(product, quantity)
+
+
 def insert_first(product, quantity):
     """Inserts the order, and takes it back if all orders together are more than the stock of one."""
     with transaction() as cursor:
@@ -30,6 +37,7 @@ def insert_first(product, quantity):
 
 
 PROTECTIONS = {
+    "one-more-read": one_more_read,
     "insert-first": insert_first,
 '''
 
@@ -123,6 +131,25 @@ def test_a_saved_schedule_fails_until_the_service_is_right(tmp_path):
     assert repaired.returncode == 0, repaired.stdout + repaired.stderr
     assert "→ waits for A; then 0" in repaired.stdout, "B waits where the schedule lets it run, and then reads what A left"
     assert "B was answered 409. Sold 1, 0 left." in repaired.stdout, repaired.stdout
+    assert "A now sends 'SELECT count FROM product WHERE id = 1 FOR UPDATE' as statement 1" in " ".join(repaired.stdout.split()), repaired.stdout
+    locked = explore("synchronized", "--replay", saved)
+    assert locked.returncode == 0 and "schedule was saved" not in locked.stdout, "the statements are the same, but B is refused"
+
+
+def test_a_saved_schedule_that_no_longer_fits_is_named(tmp_path):
+    """One more statement moves the steps of the schedule, so the replay is clean; the service still oversells."""
+    description, saved = extended(tmp_path, SERVICES), tmp_path / "oversold.json"
+    assert explore("naive", "--save", tmp_path, "--max-schedules", 4).returncode == 1
+    exports = [f"--export-{kind}={tmp_path / kind}" for kind in ("json", "junit")]
+    moved = explore("one-more-read", "--replay", saved, *exports, description=description)
+    assert moved.returncode == 0 and "This schedule is clean." in moved.stdout, moved.stdout + moved.stderr
+    sentence = (
+        "Request A now sends 'SELECT 1 FROM order_item LIMIT 1' as statement 1, where it sent 'SELECT count FROM product WHERE id = 1' "
+        "when the schedule was saved. If that statement is not what you repaired, the schedule no longer fits"
+    )
+    assert sentence in " ".join(moved.stdout.split()), moved.stdout
+    assert json.loads((tmp_path / "json").read_text())["warnings"][0].startswith(sentence)
+    assert sentence in (tmp_path / "junit").read_text().replace("&#39;", "'").replace("&apos;", "'")
 
 
 def test_a_change_that_is_committed_after_the_read_is_the_cause(tmp_path):
