@@ -86,8 +86,10 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     int status = run(argc, argv);
+    errno = 0; /* an earlier write may have failed: then its reason is no longer known */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    complain("cannot write the output: %s", strerror(errno));
+    complain("cannot write the output: %s",
+             errno ? strerror(errno) : "the program that reads it has closed it, or the disk is full");
     return status == ENDED_AS_EXPECTED ? ENDED_ENVIRONMENT : status;
 }

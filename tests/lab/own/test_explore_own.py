@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -167,6 +168,17 @@ def test_a_change_that_is_committed_after_the_read_is_the_cause(tmp_path):
     assert ran.returncode == 1, ran.stdout + ran.stderr
     cause = json.loads(ran.stdout)["counterexample"]["cause"]
     assert cause.startswith("B read order_item (statement 3) before the change of A (1) was committed (5), and committed its own change (2)"), cause
+
+
+def test_a_reader_that_closes_the_output_early_is_named():
+    """The pipe is smaller than the counterexamples, so the command cannot write them all."""
+    command = [BUILD / "loadtest", "explore", SAMPLE, "--env", "PROTECTION=naive", "--max-schedules", "20", "--show", "10"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pipesize=4096) as run:
+        assert "schedules" in run.stdout.readline()
+        run.stdout.close()
+        errors = run.stderr.read()
+        assert run.wait(240 * PATIENCE) == 1, errors
+    assert re.fullmatch("loadtest: cannot write the output: (Broken pipe|the program that reads it has closed it, or the disk is full)\n", errors), errors
 
 
 def test_a_result_is_stored_and_printed_again(tmp_path):
