@@ -67,10 +67,11 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
                    drift > 0 ? "the stock went down less than was sold"
                              : "the stock went down more than was sold"))
         return false;
-    if (lost > 0 && !notes_add(notes, NOTE_WITNESS,
-                               "Run %" PRId64 ": the service acknowledged %" PRId64
-                               " units that \"sold\" does not count.",
-                               run, lost))
+    if (lost > 0 &&
+        !notes_add(notes, NOTE_WITNESS,
+                   "Run %" PRId64 ": the service acknowledged %" PRId64
+                   " units that \"sold\" does not count. Every 2xx counts as sold: is one of them a refusal?",
+                   run, lost))
         return false;
     if (unacknowledged > 0 &&
         !notes_add(notes, NOTE_WITNESS,
