@@ -130,8 +130,10 @@ static bool write_format(const struct result_table *table, enum format format, c
         written = output_file(path, text, length);
     } else if (written) {
         written = fwrite(text, 1, length, stdout) == length && fflush(stdout) == 0;
-        if (!written)
+        if (!written) {
             complain("cannot write the result: %s", strerror(errno));
+            clearerr(stdout); /* main says nothing about it again */
+        }
     }
     free(text);
     return written;

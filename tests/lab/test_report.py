@@ -327,6 +327,12 @@ def test_a_result_of_another_version_is_named_in_a_sentence(folder):
     assert ran.returncode == 2 and re.search("another version of loadtest .format 7; this one reads 1.: run the command again", ran.stderr)
 
 
+def test_a_full_disk_is_one_sentence():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        ran = subprocess.run([LOADTEST, "report", RESULTS / "compare.json"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (3, "loadtest: cannot write the result: No space left on device\n")
+
+
 def column(browser, name):
     """The texts of a column of the first table."""
     table = browser.all("table.key")[0]
