@@ -15,6 +15,7 @@ from test_pages import framework_needs
 # Further protections for the Python sample, in the place of its table.
 SERVICES = '''
 import ctypes
+import struct
 
 
 def pipelined(*groups):
@@ -62,6 +63,87 @@ def two_pipelines(product, quantity):
     return pipelined([INSERT], [TAKE])[0] == 1
 
 
+def message(kind, body=b""):
+    return kind + struct.pack(">I", len(body) + 4) + body
+
+
+def rows_until(stream, last):
+    """The rows up to a message of one of the types LAST."""
+    rows = []
+    while True:
+        kind, length = struct.unpack(">cI", stream.read(5))
+        body = stream.read(length - 4)
+        if kind == b"E":
+            raise ConnectionError(body)
+        if kind == b"D":
+            rows.append(body[6:].decode())
+        if kind in last:
+            return rows
+
+
+def run(stream, sql, asks=False):
+    """ASKS: for the columns of the portal before it is executed, as cursors of several drivers do."""
+    stream.write(message(b"P", b"\\0" + sql.encode() + b"\\0\\0\\0") + message(b"B", bytes(8)))
+    if asks:
+        stream.write(message(b"D", b"P\\0") + message(b"H"))
+        stream.flush()
+        rows_until(stream, b"Tn")
+    stream.write(message(b"E", bytes(5)) + message(b"S"))
+    stream.flush()
+    return rows_until(stream, b"Z")
+
+
+def portal(product, quantity):
+    """naive, over a connection that libpq opens."""
+    pq = ctypes.CDLL("libpq.so.5")
+    pq.PQconnectdb.restype = ctypes.c_void_p
+    connection = ctypes.c_void_p(pq.PQconnectdb(os.environ["DATABASE_URL"].encode()))
+    try:
+        with socket.socket(fileno=os.dup(pq.PQsocket(connection))) as server, server.makefile("rwb") as stream:
+            server.setblocking(True)
+            count = int(run(stream, f"SELECT count FROM product WHERE id = {product}", asks=True)[0])
+            if count < quantity:
+                return False
+            run(stream, f"WITH taken AS (UPDATE product SET count = {count - quantity} WHERE id = {product})"
+                        f" INSERT INTO order_item (product_id, quantity) VALUES ({product}, {quantity})")
+            return True
+    finally:
+        pq.PQfinish(connection)
+
+
+def rolls_back_later(product, quantity):
+    """decrement, but it says that all is sold before it ends the transaction."""
+    connection = psycopg2.connect(os.environ["DATABASE_URL"])
+    cursor = connection.cursor()
+    cursor.execute("UPDATE product SET count = count - %s WHERE id = %s AND count >= %s", (quantity, product, quantity))
+    if cursor.rowcount == 0:
+        threading.Timer(0.02, connection.rollback).start()
+        return False
+    cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+    connection.commit()
+    connection.close()
+    return True
+
+
+waiting = []
+
+
+def in_one_group(product, quantity):
+    """The first of the orders at the same time writes all of them."""
+    waiting.append(quantity)
+    with process_lock:
+        if not waiting:
+            return True
+        with transaction() as cursor:
+            cursor.execute("SELECT count FROM product WHERE id = %s FOR UPDATE", (product,))
+            count, total = cursor.fetchone()[0], sum(waiting)
+            waiting.clear()
+            if count < total:
+                return False
+            write(cursor, product, total, count)
+            return True
+
+
 def write(cursor, product, quantity, count):
     cursor.execute("UPDATE product SET count = %s WHERE id = %s", (count - quantity, product))
     cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
@@ -103,9 +185,29 @@ def numbers_in_blocks(product, quantity):
         return True
 
 
+TAKE_OR_FAIL = """WITH free AS (SELECT id FROM product WHERE id = 1 AND count > 0 FOR UPDATE NOWAIT),
+    taken AS (UPDATE product SET count = count - 1 FROM free WHERE product.id = free.id RETURNING product.id)
+    INSERT INTO order_item (product_id, quantity) SELECT id, 1 FROM taken"""
+
+
+def retries_later(product, quantity):
+    """The second try, after a pause, takes no lock."""
+    try:
+        with transaction() as cursor:
+            cursor.execute(TAKE_OR_FAIL)
+            return cursor.rowcount == 1
+    except psycopg2.errors.LockNotAvailable:
+        time.sleep(float(os.environ["PAUSE_S"]))
+        return read_and_write(product, quantity)
+
+
 PROTECTIONS = {
+    "retries-later": retries_later,
     "pipeline": pipeline,
     "two-pipelines": two_pipelines,
+    "portal": portal,
+    "in-one-group": in_one_group,
+    "rolls-back-later": rolls_back_later,
     "two-connections": two_connections,
     "locked-by-another": locked_by_another,
     "numbers-in-blocks": numbers_in_blocks,
@@ -169,6 +271,44 @@ def test_a_statement_that_is_sent_before_the_answer_to_the_last_one(services):
     assert [step["text"].split()[0] for step in steps if step["actor"] == "A"] == ["INSERT", "UPDATE"], steps
     assert [step["answer"] for step in steps if step["text"].startswith("INSERT")] == ["INSERT 0 1"] * 2, steps
     assert found["differed"] == 0, found
+
+
+def test_a_portal_that_is_executed_later(services):
+    """PostgreSQL takes the snapshot at Bind, so Bind and Execute are a step each."""
+    found = is_complete(result(services, "portal"), "oversold")
+    assert found["schedules"] == 20, found
+    late = result(services, "portal", "--replay", "A>1 B>end A>end")["counterexample"]
+    texts = [step["text"] for step in late["steps"] if step["actor"] == "A"]
+    assert late["sold"] == 2 and texts[:2] == ["SELECT count FROM product WHERE id = 1", "(continues the statement before)"], late
+
+
+def test_an_order_without_a_statement(services):
+    """The search says nothing about it, so it is not complete."""
+    found = result(services, "in-one-group", "--stock", 2)
+    assert found["verdict"] == "clean" and found["schedules"] == 1 and not found["complete"], found
+    assert len(found["warnings"]) == 1 and found["warnings"][0].startswith("Request B sent no statement that the gate holds"), found
+    table = explore(services, "in-one-group", "--stock", 2).stdout
+    assert "shop.json: 1 schedule of 2 requests" in table and "Every schedule that was run is clean." in table and "limit left" not in table, table
+
+
+def test_a_rollback_after_the_answer(services):
+    """It changes nothing, so it passes."""
+    found = is_complete(result(services, "rolls-back-later"), "clean")
+    assert found["differed"] == 0, found
+    # Three requests: a rollback comes while another request runs.
+    found = result(services, "rolls-back-later", "--replay", "A>end B>end C>end", "--requests", 3)
+    assert [step["text"].split()[0] for step in found["counterexample"]["steps"]] == ["UPDATE", "INSERT", "COMMIT", "UPDATE", "UPDATE"], found
+
+
+@pytest.mark.parametrize(("pause", "replay"), [(3, ["--replay", "A>1 B>end A>end"]), (1.2, [])])
+def test_a_pause_before_a_retry(services, pause, replay):
+    """A request that sleeps is not stuck. The search does not know when it wakes, so it says that it left schedules out. On a slow machine, where a
+    request may be silent for longer, it finds the oversell."""
+    found = result(services, "retries-later", "--env", f"PAUSE_S={pause}", *replay)
+    assert {row["verdict"] for row in found["rows"]} <= {"clean", "oversold"}, found
+    assert found["verdict"] == "oversold" or (not found["complete"] and len(found["warnings"]) == 1), found
+    for warning in found["warnings"]:
+        assert warning.startswith("A request was silent for longer than ") and "as after a pause before a retry" in warning, found
 
 
 PREPARED = """
