@@ -1,10 +1,12 @@
 """What /steps shows beside the steps: the requests that were sent, the versions of the row, who waits, the code, a second strategy."""
 
+import re
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from browser import Keys
+from lab import ROOT
 from test_page import focused
 
 
@@ -49,6 +51,96 @@ def test_the_statements_of_a_lost_update_stand_beside_its_steps(at):
     committed = page.all(".versions tbody tr")[0].text
     assert committed.split() == ["committed", "0", "2"], "two writes, one unit"
     page.shot("steps-sent")
+
+
+# ── where the requests of an order that has waited stand ────────────────────────────────────────────────────
+
+
+def firsts(page, lane, step):
+    """The first two words of each request that stands below STEP in the column of LANE."""
+    lines = page.all(f"#lane-{lane} li[data-step={step}] > .sent li")
+    return [" ".join(line.text.split()[:2]) for line in lines]
+
+
+def test_what_an_order_waited_for_stays_with_its_step(at):
+    page = at("select-for-update s=2 q=1,1 A>read B>read~ A>end B>end")
+    assert firsts(page, "B", "read") == ["BEGIN", "SELECT count,"] and firsts(page, "B", "write") == ["UPDATE product"]
+    assert [line.text for line in page.all("#lane-B .in-transaction.begins code")] == ["BEGIN"]
+
+
+def test_a_sold_out_order_that_waited_begins_before_it_rolls_back(at):
+    page = at("select-for-update s=1 q=1,1 A>read B>read~ A>end B>end")
+    assert firsts(page, "B", "read") == ["BEGIN", "SELECT count,", "ROLLBACK"] and firsts(page, "B", "write") == []
+
+
+def test_an_update_that_waited_stays_a_write(at):
+    page = at("read-write s=2 q=1,1 A>write B>write~")
+    waiting = firsts(page, "B", "read"), firsts(page, "B", "write")
+    assert waiting == (["BEGIN", "SELECT count,"], ["UPDATE product"])
+    page.click("end-A")
+    page.wait(lambda: "A>end" in address(page), "A is done")
+    assert (firsts(page, "B", "read"), firsts(page, "B", "write")) == waiting
+    page.click("end-B")
+    page.wait(lambda: "B>end" in address(page), "B is done")
+    assert (firsts(page, "B", "read"), firsts(page, "B", "write")) == waiting
+
+
+def test_a_lock_that_was_not_free_at_first_stays_with_its_step(at):
+    page = at("redis-lock s=2 q=1,1 A>read B>lock~ A>end B>write")
+    assert [line.text.split()[0] for line in page.all("#lane-B li[data-step=lock] > .sent li")] == ["SET", "TYPE", "SET"]
+    assert firsts(page, "B", "read") == ["BEGIN", "SELECT count,"] and firsts(page, "B", "write") == ["UPDATE product"]
+    assert [line.text.split()[0] for line in page.all("#lane-B .sent li.is-refused")] == ["SET"], "under the lock alone"
+
+
+def saved_schedules():
+    """The schedules of schedules/*.sched, as the address has them."""
+    head = None
+    for line in (line.split() for file in sorted((ROOT / "schedules").glob("*.sched")) for line in file.read_text().splitlines()):
+        if line[:1] == ["strategy"]:
+            wants = [word.split(":")[1] for word in line if re.fullmatch(r"[A-F]:\d+", word)]
+            head = f"{line[1]} s={line[line.index('stock') + 1]} q={','.join(wants)}"
+        elif line[:1] == ["schedule"]:
+            yield " ".join([head, *line[1:]])
+
+
+# Further orders that wait, or end while they wait.
+WAITING = [
+    "select-for-update s=2 q=1,1 A>read B>read~ A>end B>write",
+    "read-write s=2 q=1,1 A>write B>write~ A>end B>end",
+    "read-write s=2 q=1,1 A>write B>write~ B!timeout A>end",
+    "redis-fenced s=1 q=1,1 A>read A!expire B>end A>end",
+]
+
+# Which orders' requests, read from their first step to their last one, are not in the sequence in which they were sent.
+MISPLACED = r"""
+const [schedules, done] = arguments;
+async function misplaced(requestsOf, schedule) {
+  const reply = await fetch("/steps", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ schedule }) });
+  const state = await reply.json();
+  if (!reply.ok) return [`${schedule}: ${reply.status} ${state.detail}`];
+  return state.orders.flatMap(({ name }) => {
+    const mine = state.told.filter(({ actor }) => actor === name);
+    const sent = mine.slice(mine.findLastIndex(({ step }) => step === "retry") + 1).flatMap(({ sent = [] }) => sent.filter(({ sent_before }) => !sent_before));
+    const placed = requestsOf(state, name);
+    const shown = state.steps.flatMap((step) => placed.get(step) ?? []);
+    const [expected, got] = [sent.map(({ text }) => text), shown.map(({ request }) => request.text)];
+    return expected.join() === got.join() ? [] : [`${schedule}: ${name} sent ${expected.join(" | ")}, and the page shows ${got.join(" | ")}`];
+  });
+}
+import("/page/steps/requests.js").then(async ({ requestsOf }) => {
+  const wrong = [];
+  for (const schedule of schedules) wrong.push(...(await misplaced(requestsOf, schedule)));
+  done(wrong);
+}, (error) => done([String(error)]));
+"""
+
+
+def test_requests_stand_in_the_sequence_in_which_they_were_sent(at, shop):
+    page = at("read-write s=1 q=1,1")
+    available = {row["name"] for row in shop.get("/strategies").json["strategies"] if row["explorable"] and row["available"]}
+    schedules = [text for text in [*saved_schedules(), *WAITING] if text.split()[0] in available]
+    assert len(schedules) >= 20
+    assert page.driver.execute_async_script(MISPLACED, schedules) == []
 
 
 def test_whole_requests_are_what_the_server_got_and_can_be_hidden(at):
