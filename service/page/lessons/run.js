@@ -2,6 +2,7 @@
 import { call, sandbox } from "../shared/api.js";
 import { make, plural, setText, short, whole } from "../shared/dom.js";
 import { liveSource } from "../steps/live_source.js";
+import { walkAddress } from "../steps/schedule_text.js";
 import { mountStepper } from "../steps/stepper.js";
 import { goalWords, missed } from "./goal.js";
 import { markFound, progressOf } from "./progress.js";
@@ -106,7 +107,7 @@ async function search(run, { status, results }, failed) {
     name,
     ["schedules", (row) => row.schedules],
     ["oversold", (row) => row.oversold],
-    ["simplest", (row) => (row.witness ? make("a", { href: `/steps#${row.witness.replay.replaceAll(" ", "+")}` }, "step through it") : "none")],
+    ["simplest", (row) => (row.witness ? make("a", { href: walkAddress(row.witness.replay) }, "step through it") : "none")],
   ];
   const { made, add } = table(columns);
   results.replaceChildren(made);

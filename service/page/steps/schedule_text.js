@@ -16,5 +16,8 @@ export function setting(schedule) {
 
 export const compose = ({ strategy, stock, quantities }) => `${strategy} s=${stock} q=${quantities.join(",")}`;
 
+// The address that shows SCHEDULE from its beginning, to be gone along. A space is a plus sign there.
+export const walkAddress = (schedule) => `/steps#${schedule.replaceAll(" ", "+")}${lastMover(schedule) ? "&from=start" : ""}`;
+
 // Whose move is the last one; undefined if there is none.
 export const lastMover = (schedule) => words(schedule).filter((word) => !isSetting(word)).at(-1)?.[0];

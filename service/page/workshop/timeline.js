@@ -2,8 +2,9 @@
 import { byId, make, makeSvg, micros, plural, setText } from "../shared/dom.js";
 import { merge, noteWaits, orderOf, overlapsOf, putTogether } from "./overlaps.js";
 import { AMPLE } from "./figures.js";
-import { scheduleOf, stepsAddress } from "./pair.js";
+import { scheduleOf } from "./pair.js";
 import { call } from "../shared/api.js";
+import { walkAddress } from "../steps/schedule_text.js";
 
 // Sizes in pixels, where the page's text has 16; all grow with it.
 const SIZES = {
@@ -415,7 +416,7 @@ async function offerSteps(order) {
   if (!other || order.instance !== other.instance) return; // the explorer has one process
   const names = await explorableNames().catch(() => new Set());
   if (!names.has(order.strategy) || view.chosen !== order.key || view.told !== order.key || byId("timeline-pair")) return;
-  byId("detail").append(make("p", {}, make("a", { id: "timeline-pair", href: stepsAddress(scheduleOf(order, other)) }, `Open orders ${order.id} and ${other.id} in steps`)));
+  byId("detail").append(make("p", {}, make("a", { id: "timeline-pair", href: walkAddress(scheduleOf(order, other)) }, `Open orders ${order.id} and ${other.id} in steps`)));
 }
 
 // ---- choosing ----

@@ -243,6 +243,24 @@ def test_every_strategy_that_can_be_stepped_through_has_code(at, shop):
     assert lines == []
 
 
+def test_a_schedule_is_shown_from_its_beginning(at):
+    schedule = "read-write s=1 q=1,1 A>read B>read A>end B>end"
+    page = at(f"{schedule}&from=start")
+    page.wait(lambda: page.find("told-empty").is_displayed() and page.find("play").is_displayed(), "it starts at the beginning")
+    assert address(page) == f"{schedule}&from=start"
+    page.driver.refresh()
+    page.wait(lambda: page.all(".of-A.is-turn") and page.find("told-empty").is_displayed(), "so it does after a reload")
+    for told in ("A reads 1.", "B reads 1."):
+        page.click("next")
+        page.wait_text("told", told)
+    assert address(page) == "read-write s=1 q=1,1 A>read B>read"
+    page.driver.execute_script("location.hash = arguments[0]", f"{schedule}&with=select-for-update&from=start")
+    page.wait_text("beside-goal", "With select-for-update")
+    page.wait(lambda: page.find("told-empty").is_displayed() and page.all("#beside-lane-A"), "both start at the beginning")
+    page.click("next")
+    page.wait(lambda: address(page) == "read-write s=1 q=1,1 A>read&with=select-for-update", "the address follows")
+
+
 def test_two_strategies_run_the_same_schedule(at):
     page = at("read-write s=1 q=1,1&with=select-for-update")
     page.wait_text("beside-goal", "With select-for-update")
