@@ -69,7 +69,7 @@ export function mountStepper(element, options) {
     const lines = codeOf(rows.get(state.strategy), state.steps, ui.language.value);
     ui.listing.replaceChildren(
       ...lines.map(({ step: one, text }, i) => {
-        const at = lines[i - 1]?.step === one ? [] : state.orders.filter(({ next, begun }) => begun && next === one);
+        const at = lines[i - 1]?.step === one ? [] : state.orders.filter(({ next }) => next === one);
         return make("li", { class: at.length > 0 ? "is-next" : null }, make("span", { class: "marks" }, ...at.map(({ name }) => make("b", { class: `mark of-${name}` }, name))), make("code", {}, text));
       }),
     );

@@ -208,8 +208,9 @@ def test_what_the_lock_server_holds_is_shown(at):
 def test_the_code_marks_the_next_step_of_each_order(at):
     page = at("select-for-update s=1 q=1,1 A>read")
     page.find("code").find_element("css selector", "summary").click()
-    (line,) = page.all(".listing li.is-next")
-    assert line.text.startswith("A") and "UPDATE product SET count = ?" in line.text
+    read, write = page.all(".listing li.is-next")
+    assert read.text.startswith("B") and "FOR UPDATE" in read.text, "also of an order that has not begun"
+    assert write.text.startswith("A") and "UPDATE product SET count = ?" in write.text
     assert "FOR UPDATE" in page.text("listing")
     page.choose("language", "python")
     page.wait(lambda: "db.execute" in page.text("listing"), "the same in Python")
