@@ -51,7 +51,7 @@ function addressed() {
   try {
     const [schedule, ...parts] = decodeURIComponent(location.hash.slice(1).replaceAll("+", " ")).split(/&(?=(?:with|from)=)/);
     const strategy = parts.find((part) => part.startsWith("with="))?.slice("with=".length).trim() ?? "";
-    return { schedule: schedule.trim() || FIRST, strategy: stepper.row(strategy)?.explorable ? strategy : "", fromStart: parts.includes("from=start") };
+    return { schedule: schedule.trim() || FIRST, strategy, fromStart: parts.includes("from=start") };
   } catch {
     return { schedule: FIRST, strategy: "", fromStart: false };
   }
@@ -82,19 +82,23 @@ function compareWith(strategy) {
 // Shows what the address says. Where that cannot be done the address stays, so that it can be corrected.
 async function loadAddressed() {
   const { schedule, strategy, fromStart } = addressed();
-  failure = misread = null;
+  const canCompare = strategy === "" || stepper.row(strategy)?.explorable;
+  failure = null;
+  misread = canCompare ? null : `'${strategy}' after with= is no strategy with steps.`;
   reading = true;
   walking = fromStart;
   const shown = await (fromStart ? stepper.walk(schedule) : stepper.load(schedule));
   if (!shown && failure) await explainAddress(schedule);
-  if (strategy !== (beside?.strategy ?? "")) stepper.setBeside(strategy);
+  else if (misread) alertUser(`The address was not understood: ${misread} Correct it in the address bar.`, true);
+  const second = canCompare ? strategy : "";
+  if (second !== (beside?.strategy ?? "")) stepper.setBeside(second);
   reading = false;
 }
 
 async function explainAddress(schedule) {
   const { text, problem } = failure;
   const away = problem.name !== "invalid-schedule";
-  misread = failure;
+  misread = text;
   if (!stepper.state() && !away) await stepper.load(FIRST);
   if (stepper.state()) stepper.showSetting();
   else stepper.showUnavailable(schedule);
