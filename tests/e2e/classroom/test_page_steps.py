@@ -309,7 +309,7 @@ return Object.keys(one).filter((key) => key in other && Math.abs(one[key] - othe
 """
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("width", [1024, 1280, 1920])
 @pytest.mark.parametrize("both", ["select-for-update s=1 q=1,1 A>write B>read~&with=read-write", "redis-lock s=1 q=1,1 A>write B>lock~&with=read-write"])
 def test_both_halves_are_level(at, width, both):
     page = at(both)
@@ -413,7 +413,7 @@ def test_the_map_offers_what_can_be_stepped_through(at, shop):
     assert page.low_contrast() == [] and page.unnamed() == []
 
 
-@pytest.mark.parametrize("width", [320, 760, 1280, 1920])
+@pytest.mark.parametrize("width", [320, 760, 1024, 1280, 1920])
 def test_nothing_is_cut_off(at, width):
     page = at("select-for-update s=1 q=1,1 A>write B>read~&with=read-write")
     page.size(width)
