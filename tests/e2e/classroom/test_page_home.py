@@ -432,6 +432,11 @@ def explains(page, name):
     assert page.driver.execute_script(UNEXPLAINED) == [], name
 
 
+def below(page, name):
+    """How many pixels of an element can only be reached by scrolling down."""
+    return page.driver.execute_script("const e = document.getElementById(arguments[0]); return e.scrollHeight - e.clientHeight", name)
+
+
 @pytest.mark.parametrize("width, height", PROJECTORS)
 def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     page, name = visitor, f"home-projector-{width}"
@@ -445,8 +450,10 @@ def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     assert page.find("figure-sold").is_displayed() and page.find("story-why").is_displayed() and page.find("lanes").is_displayed()
     lanes = page.find("lanes").rect
     assert lanes["height"] >= 0.25 * height, "the timeline has room"
+    assert len(page.all("#lanes .lane-label")) <= 6 and below(page, "lanes") <= 0, "all workers are seen"
     page.click("story-why")
     page.wait_text("detail", "read the same")
+    assert not page.find("timeline-witness").is_displayed(), "the witness is shown"
     explains(page, f"{name}-why")
     page.click("story-fix")
     page.wait(lambda: len(page.all(".fix")) == 3, "three ways to choose from")
