@@ -76,8 +76,14 @@ const shown = (value) => (typeof value === "number" ? short(value) : value insta
 
 function table(columns) {
   const body = make("tbody");
-  const made = make("div", { class: "scroll", tabindex: "0" }, make("table", {}, make("thead", {}, make("tr", {}, ...columns.map(([title]) => make("th", { scope: "col" }, title)))), body));
-  return { made, add: (row) => body.append(make("tr", {}, ...cells(row, columns))) };
+  const heads = columns.map(([title]) => make("th", { scope: "col" }, title));
+  const made = make("div", { class: "scroll", tabindex: "0" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
+  const add = (row) => {
+    const line = cells(row, columns);
+    line.forEach(({ className }, index) => className && (heads[index].className = className));
+    body.append(make("tr", {}, ...line));
+  };
+  return { made, add };
 }
 
 const VERDICTS = {
