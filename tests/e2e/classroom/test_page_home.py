@@ -400,6 +400,7 @@ def test_a_learner_s_story_is_about_the_learner_s_product(browser, services, dat
     code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
     browser.start(address(service), view=None)
     browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
+    assert browser.find("join-name").rect["width"] == browser.find("join-code").rect["width"] > 200
     browser.find("join-code").send_keys(code, Keys.ENTER)
     ready(browser)
     browser.wait(lambda: focused(browser).get_attribute("id") == "story-sell", "the keyboard goes on with the first control")

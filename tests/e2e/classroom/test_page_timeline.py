@@ -181,6 +181,14 @@ def test_the_focus_stays_on_a_bar_while_orders_arrive(page, shop):
     assert page.driver.execute_script(key) == focused
 
 
+def test_what_fits_is_no_wider_than_its_place(page, shop):
+    shop.strategy("read-write", think_ms=50)
+    for count in range(1, 7):
+        shop.order(1)
+        page.wait(lambda count=count: bars(page) == count, f"order {count} is drawn")
+        assert scroll(page, "scrollWidth") <= scroll(page, "clientWidth"), f"{count} orders"
+
+
 # ── a pair in steps ─────────────────────────────────────────────────────────────────────────────────────────
 
 
