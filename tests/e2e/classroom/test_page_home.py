@@ -455,6 +455,7 @@ def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     page.click("story-why")
     page.wait_text("detail", "read the same")
     assert not page.find("timeline-witness").is_displayed(), "the witness is shown"
+    page.wait(lambda: below(page, "lanes") <= 0, "all workers are still seen")
     explains(page, f"{name}-why")
     page.click("story-fix")
     page.wait(lambda: len(page.all(".fix")) == 3, "three ways to choose from")
