@@ -16,7 +16,11 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "service" / "page"
 HERE = Path(__file__).parent
 LESSONS = Path(os.environ.get("BUILD") or ROOT / "build") / "generated" / "lessons"
-REPLACED = {PAGE / "steps" / "live_source.js": HERE / "recorded_source.js", PAGE / "shared" / "api.js": HERE / "no_service.js"}
+REPLACED = {
+    PAGE / "steps" / "live_source.js": HERE / "recorded_source.js",
+    PAGE / "steps" / "steps_page.js": HERE / "steps_page.js",
+    PAGE / "shared" / "api.js": HERE / "no_service.js",
+}
 FAULTS = {"none": "no fault", "expire": "a lease ends", "crash": "a crash"}
 MOST_BYTES = 15_000_000
 

@@ -161,7 +161,7 @@ let names = [];
 
 async function send() {
   // The address of /steps contains a schedule, too.
-  const text = byId("send-text").value.trim().replace(/^\S*\/steps#/, "").replace(/&with=.*$/, "").replaceAll("+", " ");
+  const text = byId("send-text").value.trim().replace(/^\S*\/steps#/, "").replace(/&(with|from)=.*$/, "").replaceAll("+", " ");
   await call("POST", "/class/push", names.includes(text) ? { strategy: text } : { schedule: text });
 }
 

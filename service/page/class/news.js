@@ -2,6 +2,7 @@
 import { adminToken, call, sandbox } from "../shared/api.js";
 import { make, setText } from "../shared/dom.js";
 import { onSolved, solvedLessons } from "../lessons/progress.js";
+import { stepsAddress } from "../steps/schedule_text.js";
 
 const POLL_MS = 2500; // while the page is visible
 const SEEN_KEY = "oversell.news"; // {push, question}: the ids that the learner has closed
@@ -64,7 +65,7 @@ const go = () =>
     const { id, kind, text } = news.push;
     if (kind === "strategy") await setStrategy(text);
     closeNews("push", id);
-    location.assign(kind === "strategy" ? "/#controls" : `/steps#${text.replaceAll(" ", "+")}`);
+    location.assign(kind === "strategy" ? "/#controls" : stepsAddress(text));
   });
 
 const closer = (what, id) => make("button", { type: "button", class: "small", "aria-label": `Close the ${what}`, onclick: () => closeNews(what === "question" ? "question" : "push", id) }, "Close");

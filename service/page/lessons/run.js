@@ -2,6 +2,7 @@
 import { call, sandbox } from "../shared/api.js";
 import { make, plural, setText, short, whole } from "../shared/dom.js";
 import { liveSource } from "../steps/live_source.js";
+import { walkAddress } from "../steps/schedule_text.js";
 import { mountStepper } from "../steps/stepper.js";
 import { goalWords, missed } from "./goal.js";
 import { markFound, progressOf } from "./progress.js";
@@ -75,8 +76,14 @@ const shown = (value) => (typeof value === "number" ? short(value) : value insta
 
 function table(columns) {
   const body = make("tbody");
-  const made = make("div", { class: "scroll", tabindex: "0" }, make("table", {}, make("thead", {}, make("tr", {}, ...columns.map(([title]) => make("th", { scope: "col" }, title)))), body));
-  return { made, add: (row) => body.append(make("tr", {}, ...cells(row, columns))) };
+  const heads = columns.map(([title]) => make("th", { scope: "col" }, title));
+  const made = make("div", { class: "scroll", tabindex: "0" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
+  const add = (row) => {
+    const line = cells(row, columns);
+    line.forEach(({ className }, index) => className && (heads[index].className = className));
+    body.append(make("tr", {}, ...line));
+  };
+  return { made, add };
 }
 
 const VERDICTS = {
@@ -106,7 +113,7 @@ async function search(run, { status, results }, failed) {
     name,
     ["schedules", (row) => row.schedules],
     ["oversold", (row) => row.oversold],
-    ["simplest", (row) => (row.witness ? make("a", { href: `/steps#${row.witness.replay.replaceAll(" ", "+")}` }, "step through it") : "none")],
+    ["simplest", (row) => (row.witness ? make("a", { href: walkAddress(row.witness.replay) }, "step through it") : "none")],
   ];
   const { made, add } = table(columns);
   results.replaceChildren(made);

@@ -60,14 +60,17 @@ export function shortAnswer({ answer }, product) {
 export const edge = ({ connection, text }) =>
   connection === "lock" ? null : text.startsWith("BEGIN") ? "begins" : /^(COMMIT|ROLLBACK)/.test(text) ? "ends" : null;
 
-// Where the requests of an event belong: the step itself; what is waited for or refused, to the step that is not done; what follows the
-// last step, to that one.
-function placeOf(event, order, steps, last) {
-  if (steps.includes(event.step)) return event.step;
-  const undone = steps.find((step) => !order.did.some((one) => one.step === step));
-  if (event.step === "refuse") return undone ?? last; // its release may be next
-  if (event.step === "waits" || event.step === "wait") return order.next ?? undone ?? last;
-  return last ?? steps[0];
+// Where the requests of EVENTS[INDEX] belong: to the step itself. What the order waited for belongs to the step that it then did, wherever
+// the order is now. What is refused belongs to the first step that is not done, as does what the order still waits for or gave up.
+// Other requests belong to LAST, where those before them stand.
+function placeOf(events, index, order, steps, last) {
+  const { step } = events[index];
+  if (steps.includes(step)) return step;
+  const undone = steps.find((one) => !order.did.some((did) => did.step === one));
+  if (step === "refuse") return undone ?? last; // its release may be next
+  if (step !== "waits" && step !== "wait") return last ?? steps[0];
+  const end = events.slice(index + 1).find((later) => later.step === "refuse" || steps.includes(later.step));
+  return (end && end.step !== "refuse" ? end.step : end ? undone : (order.next ?? undone)) ?? last;
 }
 
 // Whether the server did not do what the order wants.
@@ -88,8 +91,9 @@ export function requestsOf(state, name) {
   const placed = new Map();
   let last = null;
   let inTransaction = false;
-  for (const event of mine.slice(mine.findLastIndex(({ step }) => step === "retry") + 1)) {
-    const place = placeOf(event, order, state.steps, last);
+  const events = mine.slice(mine.findLastIndex(({ step }) => step === "retry") + 1);
+  for (const [index, event] of events.entries()) {
+    const place = placeOf(events, index, order, state.steps, last);
     for (const request of event.sent ?? []) {
       if (request.sent_before) {
         const waited = [...placed.values()].flat().find((one) => one.request.answer === null && one.request.text === request.text);
@@ -103,7 +107,7 @@ export function requestsOf(state, name) {
       placed.set(place, [...(placed.get(place) ?? []), { request, inTransaction: inTransaction && request.to === "postgresql" && request.connection !== "lock" }]);
       if (change === "ends") inTransaction = false;
     }
-    if (state.steps.includes(event.step)) last = event.step;
+    last = place;
   }
   return placed;
 }

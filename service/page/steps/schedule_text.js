@@ -1,4 +1,5 @@
 // A schedule as text, such as "read-write s=1 q=1,1 A>read B>end": its settings and its moves. Pure functions.
+import { STEPS_PAGE } from "./steps_page.js";
 
 export const words = (schedule) => schedule.split(" ").filter(Boolean);
 
@@ -15,6 +16,12 @@ export function setting(schedule) {
 }
 
 export const compose = ({ strategy, stock, quantities }) => `${strategy} s=${stock} q=${quantities.join(",")}`;
+
+// The address that shows the state after SCHEDULE; a space is a plus sign there.
+export const stepsAddress = (schedule) => `${STEPS_PAGE}#${schedule.replaceAll(" ", "+")}`;
+
+// The address that shows SCHEDULE from its beginning, to be gone along.
+export const walkAddress = (schedule) => `${stepsAddress(schedule)}${lastMover(schedule) ? "&from=start" : ""}`;
 
 // Whose move is the last one; undefined if there is none.
 export const lastMover = (schedule) => words(schedule).filter((word) => !isSetting(word)).at(-1)?.[0];

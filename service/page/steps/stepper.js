@@ -4,7 +4,7 @@ import { openMap } from "../shared/strategy_map.js";
 import { GUARANTEES } from "../shared/strategy_words.js";
 import { codeOf } from "./code.js";
 import { enable } from "./lane.js";
-import { compose, lastMover, setting, settingsOf } from "./schedule_text.js";
+import { compose, lastMover, setting, settingsOf, stepsAddress } from "./schedule_text.js";
 import { makeFrame } from "./stepper_frame.js";
 import { makeView } from "./stepper_view.js";
 import { faultsFor, found, goal, problemWords, readable, whyRead } from "./steps_words.js";
@@ -26,7 +26,7 @@ const LATE_MS = 300; // an answer that takes longer is announced
 export function mountStepper(element, options) {
   const { source, prefix = "", tools = true } = options;
   const { onChange = () => {}, onGuess = () => {}, onProblem = () => {}, onBeside = () => {}, onStatus = () => {} } = options;
-  const addressOf = options.addressOf ?? ((schedule) => new URL(`/steps#${schedule.replaceAll(" ", "+")}`, location.href).href);
+  const addressOf = options.addressOf ?? ((schedule) => new URL(stepsAddress(schedule), location.href).href);
   const ui = makeFrame(element, prefix, tools);
   const view = makeView(ui, prefix, { act, go: goTo, again });
   const rows = new Map(); // the strategies, by name
@@ -69,7 +69,7 @@ export function mountStepper(element, options) {
     const lines = codeOf(rows.get(state.strategy), state.steps, ui.language.value);
     ui.listing.replaceChildren(
       ...lines.map(({ step: one, text }, i) => {
-        const at = lines[i - 1]?.step === one ? [] : state.orders.filter(({ next, begun }) => begun && next === one);
+        const at = lines[i - 1]?.step === one ? [] : state.orders.filter(({ next }) => next === one);
         return make("li", { class: at.length > 0 ? "is-next" : null }, make("span", { class: "marks" }, ...at.map(({ name }) => make("b", { class: `mark of-${name}` }, name))), make("code", {}, text));
       }),
     );

@@ -8,18 +8,21 @@ import { liveSource } from "./live_source.js";
 import { mountStepper } from "./stepper.js";
 
 const FIRST = "read-write s=1 q=1,1";
-const WITH = "&with=";
 
 const source = liveSource();
 let misread = null; // why the address cannot be shown; it then stays as it is, to be corrected
 let reading = false; // the address is being read
+let walking = false; // as it says, from the beginning; until the next step it stays, so that a reload does the same
 let failure = null; // of the last call
 let beside = null; // {strategy, follow, level, stop}: the second strategy, on the same schedule
 
 const stepper = mountStepper(byId("stepper"), {
   source,
   onChange(state) {
-    if (!reading) misread = null;
+    if (!reading) {
+      misread = null;
+      walking = false;
+    }
     followBeside(state);
     keepInAddress();
   },
@@ -35,21 +38,22 @@ const stepper = mountStepper(byId("stepper"), {
   addressOf: () => location.href,
 });
 
-// "SCHEDULE" or "SCHEDULE&with=STRATEGY", with + for spaces.
+// "SCHEDULE", with + for spaces, and perhaps "&with=STRATEGY".
 function keepInAddress() {
   const state = stepper.state();
   if (misread || !state) return;
-  history.replaceState(null, "", `#${state.schedule.replaceAll(" ", "+")}${beside ? `${WITH}${beside.strategy}` : ""}`);
+  if (!walking) history.replaceState(null, "", `#${state.schedule.replaceAll(" ", "+")}${beside ? `&with=${beside.strategy}` : ""}`);
   document.title = `${state.strategy} · step by step · oversell`;
 }
 
-// What the address says: the schedule, and the strategy to compare with, or "".
+// What the address says: the schedule, the strategy to compare with, or "", and whether the schedule is shown from its beginning.
 function addressed() {
   try {
-    const [schedule, strategy = ""] = decodeURIComponent(location.hash.slice(1).replaceAll("+", " ")).split(WITH);
-    return { schedule: schedule.trim() || FIRST, strategy: stepper.row(strategy.trim())?.explorable ? strategy.trim() : "" };
+    const [schedule, ...parts] = decodeURIComponent(location.hash.slice(1).replaceAll("+", " ")).split(/&(?=(?:with|from)=)/);
+    const strategy = parts.find((part) => part.startsWith("with="))?.slice("with=".length).trim() ?? "";
+    return { schedule: schedule.trim() || FIRST, strategy, fromStart: parts.includes("from=start") };
   } catch {
-    return { schedule: FIRST, strategy: "" };
+    return { schedule: FIRST, strategy: "", fromStart: false };
   }
 }
 
@@ -77,18 +81,24 @@ function compareWith(strategy) {
 
 // Shows what the address says. Where that cannot be done the address stays, so that it can be corrected.
 async function loadAddressed() {
-  const { schedule, strategy } = addressed();
-  failure = misread = null;
+  const { schedule, strategy, fromStart } = addressed();
+  const canCompare = strategy === "" || stepper.row(strategy)?.explorable;
+  failure = null;
+  misread = canCompare ? null : `'${strategy}' after with= is no strategy with steps.`;
   reading = true;
-  if (!(await stepper.load(schedule)) && failure) await explainAddress(schedule);
+  walking = fromStart;
+  const shown = await (fromStart ? stepper.walk(schedule) : stepper.load(schedule));
+  if (!shown && failure) await explainAddress(schedule);
+  else if (misread) alertUser(`The address was not understood: ${misread} Correct it in the address bar.`, true);
+  const second = canCompare ? strategy : "";
+  if (second !== (beside?.strategy ?? "")) stepper.setBeside(second);
   reading = false;
-  if (strategy !== (beside?.strategy ?? "")) stepper.setBeside(strategy);
 }
 
 async function explainAddress(schedule) {
   const { text, problem } = failure;
   const away = problem.name !== "invalid-schedule";
-  misread = failure;
+  misread = text;
   if (!stepper.state() && !away) await stepper.load(FIRST);
   if (stepper.state()) stepper.showSetting();
   else stepper.showUnavailable(schedule);

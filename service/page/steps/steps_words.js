@@ -163,9 +163,9 @@ export function found(search) {
 
 // How it ended, as a title.
 export function verdict(state) {
-  if (state.oversold > 0) return `Sold ${state.database.sold} of ${state.stock}. You did it.`;
-  if (state.ending?.stuck) return "Stuck. You did it.";
-  if (state.bad) return "Stock and orders do not balance. You did it.";
+  if (state.oversold > 0) return `Sold ${state.database.sold} of ${state.stock}.`;
+  if (state.ending?.stuck) return "Stuck: an order cannot go on.";
+  if (state.bad) return "Stock and orders do not balance.";
   return `Correct: sold ${state.database.sold} of ${state.stock}.`;
 }
 

@@ -46,6 +46,3 @@ export function scheduleOf(one, other) {
   const stock = a.seen !== null && a.seen === b.seen ? Math.max(a.quantity, b.quantity) : a.quantity + b.quantity;
   return `${a.strategy} s=${stock} q=${a.quantity},${b.quantity} ${movesOf(a, b)}`;
 }
-
-// Its address: a space is a plus sign there.
-export const stepsAddress = (schedule) => `/steps#${schedule.replaceAll(" ", "+")}`;

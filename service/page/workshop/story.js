@@ -3,6 +3,7 @@ import { call, getToken } from "../shared/api.js";
 import { byId, make, plural, setText, tell } from "../shared/dom.js";
 import { sellOnce } from "./one_sale.js";
 import { pairOf } from "./proof.js";
+import { walkAddress } from "../steps/schedule_text.js";
 import { GUARANTEES, guaranteeBadge, whyAway } from "../shared/strategy_words.js";
 import { allStrategies, changeSettings, refreshStrategies, strategyNamed } from "./strategies.js";
 import { showWitness } from "./timeline.js";
@@ -30,7 +31,7 @@ let pair = null;
 const fixed = new Map(); // name of a fix → what its sale gave
 
 const button = (id, text, act, primary = false) => make("button", { type: "button", id, class: primary ? "primary" : null, onclick: act }, text);
-const steps = (name, moves, text) => make("a", { class: "button", id: "story-steps", href: `/steps#${`${name} s=1 q=1,1 ${moves}`.trim().replaceAll(" ", "+")}` }, text);
+const steps = (name, moves, text) => make("a", { class: "button", id: "story-steps", href: walkAddress(`${name} s=1 q=1,1 ${moves}`.trim()) }, text);
 
 const place = () => (shop.own ? `your product ${shop.product} alone` : shop.product === 1 ? "the shared product" : `product ${shop.product}`);
 const settingsText = ({ name, think, stock }) => `${name}, think time ${think} ms, stock ${stock}`;

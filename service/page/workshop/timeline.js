@@ -2,8 +2,9 @@
 import { byId, make, makeSvg, micros, plural, setText } from "../shared/dom.js";
 import { merge, noteWaits, orderOf, overlapsOf, putTogether } from "./overlaps.js";
 import { AMPLE } from "./figures.js";
-import { scheduleOf, stepsAddress } from "./pair.js";
+import { scheduleOf } from "./pair.js";
 import { call } from "../shared/api.js";
+import { walkAddress } from "../steps/schedule_text.js";
 
 // Sizes in pixels, where the page's text has 16; all grow with it.
 const SIZES = {
@@ -16,14 +17,25 @@ const SIZES = {
   WANTED_BAR: 34, // a usual order should be so wide
   TEXT_FROM: 18, // a value read is written into what is as wide
 };
+const SMALLEST = 0.6; // of the page's text; below this the lanes scroll
 let px; // the sizes as they are now
 let unit = 1;
 
-function measure() {
-  const size = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+function setUnit(size) {
   if (px && size === unit) return;
   unit = size;
   px = Object.fromEntries(Object.entries(SIZES).map(([name, size]) => [name, size * unit]));
+  byId("lanes").style.fontSize = `${16 * unit}px`;
+}
+
+// The picture has the size of the page's text. In the projector view the lanes cannot grow: there it is smaller, so that all are seen.
+function measure() {
+  const place = byId("lanes");
+  const size = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  if (!px || view.orders.length === 0 || getComputedStyle(place).overflowY !== "auto") return setUnit(size);
+  const scrollbar = canvas ? canvas.scroll.offsetHeight - canvas.scroll.clientHeight : 0;
+  const most = (place.clientHeight - scrollbar) / (lanesOf(view.orders).height / unit);
+  setUnit(Math.min(Math.max(Math.floor(most * 50) / 50, SMALLEST * size), size));
 }
 
 // kind, what it means, and what the projector view has no room for
@@ -59,8 +71,8 @@ const view = {
   scale: null,
 };
 
-const LABELS_REM = 8.8; // as timeline.css has it
-const fitting = () => Math.max(byId("lanes").clientWidth - LABELS_REM * 16 * unit - 6, 200);
+const LABELS_EM = 8.8; // as timeline.css has it
+const fitting = () => Math.max(byId("lanes").clientWidth - LABELS_EM * 16 * unit - 6, 200);
 
 // ---- time to place ----
 
@@ -76,9 +88,11 @@ function scaleOf(orders) {
   const usual = durations[Math.floor(durations.length / 2)] || 1;
   const fit = (fitting() - (spans.length - 1) * px.GAP) / length;
   const wanted = Math.max(fit, Math.min(px.WANTED_BAR / usual, 20000 / length), 1e-5);
-  // A new order hardly changes the scale. While it is nearly the same it stays, and so do the bars that are drawn.
+  // A new order hardly changes the scale. While it is nearly the same it stays, and so do the bars that are drawn; but what fits is not
+  // made wider than its place.
   const last = view.scale && !view.fresh && px === view.scale.px ? view.scale.perMicro : 0;
-  const perMicro = view.zoom ?? (wanted > last * 0.7 && wanted < last * 1.4 && last >= fit ? last : wanted);
+  const stays = wanted > fit && wanted > last * 0.7 && wanted < last * 1.4 && last >= fit;
+  const perMicro = view.zoom ?? (stays ? last : wanted);
   let x = 0;
   const pieces = spans.map(([from, to]) => {
     const piece = { from, to, x };
@@ -120,7 +134,7 @@ function lanesOf(orders) {
       y += px.LANE;
     });
   }
-  return { lanes, height: y + 6 };
+  return { lanes, height: y + 6 * unit };
 }
 
 function describe(order) {
@@ -177,11 +191,21 @@ function drawOrder(order) {
   return group;
 }
 
-function drawWitness(svg, lanes, place) {
+// The two orders of the witness, if the picture has both.
+function witnessPair() {
   const pair = (view.witness?.orders ?? []).map((id) => view.orders.find((order) => order.id === id && order.outcome === "created"));
-  const known = pair.length === 2 && pair.every((order) => order?.readEnd);
-  byId("timeline-witness").hidden = !known;
-  if (!known) return;
+  return pair.length === 2 && pair.every((order) => order?.readEnd) ? pair : null;
+}
+
+// The witness is offered until it is shown.
+function offerWitness() {
+  const pair = witnessPair();
+  byId("timeline-witness").hidden = !pair || pair.some(({ key }) => key === view.chosen);
+}
+
+function drawWitness(svg, lanes, place) {
+  const pair = witnessPair();
+  if (!pair) return;
   const middle = (order) => lanes.get(laneKey(order)).y + px.BAR / 2;
   const [a, b] = pair.toSorted((one, other) => middle(one) - middle(other));
   const x = [place(a.readEnd), place(b.readEnd)];
@@ -291,7 +315,7 @@ function drawBars(lanes) {
 function draw() {
   const place = byId("lanes");
   const { orders } = view;
-  byId("timeline-witness").hidden = true;
+  offerWitness();
   markLegend(orders);
   if (orders.length === 0) {
     canvas = null;
@@ -415,13 +439,14 @@ async function offerSteps(order) {
   if (!other || order.instance !== other.instance) return; // the explorer has one process
   const names = await explorableNames().catch(() => new Set());
   if (!names.has(order.strategy) || view.chosen !== order.key || view.told !== order.key || byId("timeline-pair")) return;
-  byId("detail").append(make("p", {}, make("a", { id: "timeline-pair", href: stepsAddress(scheduleOf(order, other)) }, `Open orders ${order.id} and ${other.id} in steps`)));
+  byId("detail").append(make("p", {}, make("a", { id: "timeline-pair", href: walkAddress(scheduleOf(order, other)) }, `Open orders ${order.id} and ${other.id} in steps`)));
 }
 
 // ---- choosing ----
 
 // Marks the chosen orders. One bar can be reached by Tab: the chosen one, else the last.
 function markChosen() {
+  offerWitness();
   for (const group of canvas?.bars.querySelectorAll('[aria-pressed="true"], [tabindex="0"]') ?? []) {
     group.setAttribute("aria-pressed", "false");
     group.setAttribute("tabindex", "-1");
@@ -666,6 +691,11 @@ export function setUpTimeline() {
     ...LEGEND.map(([kind, text, more = ""]) => make("li", { "data-kind": kind }, make("span", { class: `swatch is-${kind}` }), text, make("span", { class: "more" }, more))),
   );
   const lanes = byId("lanes");
+  new ResizeObserver(() => {
+    const before = unit;
+    measure();
+    if (unit !== before) draw();
+  }).observe(lanes);
   let pressed = false; // a button is down: then the click chooses, and not the focus that comes before it
   const keyAt = (event) => event.target.closest?.("[data-key]")?.dataset.key;
   const isDragged = setUpDrag(lanes);

@@ -457,7 +457,7 @@ def test_the_lost_update_by_clicks(stepping):
     page.shot("steps-waiting")
     step(page, "B", f"{start} A>read B>insert A>write~ B>end")
     page.click("end-A")
-    page.wait_text("result", "Sold 2 of 1. You did it.")
+    page.wait_text("result", "Sold 2 of 1.")
     assert "A and B both read 1." in page.text("result") and "no serial execution gives this result" in page.text("result")
     assert page.text("sold") == "2" and is_disabled(page, "step-A") and is_disabled(page, "next")
     assert f"--replay '{schedule_of(page)}'" in page.text("command")

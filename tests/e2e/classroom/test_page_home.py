@@ -111,9 +111,14 @@ def test_the_story_by_clicks(visitor, shop):
     fits(page, "home-why")
 
     schedule = unquote(urlsplit(page.all("#story-steps")[0].get_attribute("href")).fragment).replace("+", " ")
-    assert re.fullmatch(r"read-write s=1 q=1,1( [AB]>(read|write|insert)){1,3}( A>end B>end| B>end A>end| B>end| A>end)", schedule), schedule
+    assert re.fullmatch(r"read-write s=1 q=1,1( [AB]>(read|write|insert)){1,3}( A>end B>end| B>end A>end| B>end| A>end)&from=start", schedule), schedule
     page.click("story-steps")
-    page.wait(lambda: "Sold 2 of 1" in page.text("result"), "the schedule oversells")
+    page.wait(lambda: page.all("section.lane") and page.find("told-empty").is_displayed(), "it starts at the beginning")
+    while not page.all("#next[aria-disabled=true]"):
+        before = page.text("told")
+        page.click("next")
+        page.wait(lambda before=before: page.text("told") != before, "the next step")
+    assert page.text("result").startswith("▲ Sold 2 of 1.")
 
 
 def test_each_fix_runs_the_same_sale(visitor, shop):
@@ -210,7 +215,7 @@ def test_orders_of_another_process_are_named_without_their_steps(visitor):
     sell(page)
     page.click("story-why")
     assert page.text("story-title").startswith("Why? Both orders read ") and not page.all(".pair")
-    assert unquote(page.all("#story-steps")[0].get_attribute("href")).endswith("/steps#read-write+s=1+q=1,1+A>read+B>end+A>end")
+    assert unquote(page.all("#story-steps")[0].get_attribute("href")).endswith("/steps#read-write+s=1+q=1,1+A>read+B>end+A>end&from=start")
 
 
 def test_what_is_set_is_told_and_restored_after_a_reload(visitor, shop):
@@ -395,6 +400,7 @@ def test_a_learner_s_story_is_about_the_learner_s_product(browser, services, dat
     code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
     browser.start(address(service), view=None)
     browser.wait(lambda: browser.find("join-dialog").is_displayed(), "the code is asked for")
+    assert browser.find("join-name").rect["width"] == browser.find("join-code").rect["width"] > 200
     browser.find("join-code").send_keys(code, Keys.ENTER)
     ready(browser)
     browser.wait(lambda: focused(browser).get_attribute("id") == "story-sell", "the keyboard goes on with the first control")
@@ -427,6 +433,11 @@ def explains(page, name):
     assert page.driver.execute_script(UNEXPLAINED) == [], name
 
 
+def below(page, name):
+    """How many pixels of an element can only be reached by scrolling down."""
+    return page.driver.execute_script("const e = document.getElementById(arguments[0]); return e.scrollHeight - e.clientHeight", name)
+
+
 @pytest.mark.parametrize("width, height", PROJECTORS)
 def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     page, name = visitor, f"home-projector-{width}"
@@ -440,8 +451,11 @@ def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     assert page.find("figure-sold").is_displayed() and page.find("story-why").is_displayed() and page.find("lanes").is_displayed()
     lanes = page.find("lanes").rect
     assert lanes["height"] >= 0.25 * height, "the timeline has room"
+    assert len(page.all("#lanes .lane-label")) <= 6 and below(page, "lanes") <= 0, "all workers are seen"
     page.click("story-why")
     page.wait_text("detail", "read the same")
+    assert not page.find("timeline-witness").is_displayed(), "the witness is shown"
+    page.wait(lambda: below(page, "lanes") <= 0, "all workers are still seen")
     explains(page, f"{name}-why")
     page.click("story-fix")
     page.wait(lambda: len(page.all(".fix")) == 3, "three ways to choose from")

@@ -100,6 +100,8 @@ def test_a_search(visit):
     page = visit("03-synchronized")
     use(page, ".run[data-run*=search] .go-run")
     page.wait(lambda: len(page.all(".run[data-run*=search] tbody tr")) == 2, "both are searched", 60)
+    aligned = "return [...document.querySelectorAll('.run[data-run*=search] tr')].map((row) => [...row.cells].map((cell) => getComputedStyle(cell).textAlign).join())"
+    assert len(set(page.driver.execute_script(aligned))) == 1, "a number's title is above it"
     use(page, ".run[data-run*=search] tbody a")
     page.wait(lambda: "/steps#mutex-early-release" in page.driver.current_url, "the simplest one opens in steps")
 

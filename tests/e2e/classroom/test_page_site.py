@@ -12,6 +12,7 @@ import pytest
 from basics import BUILD
 from browser import Keys
 from lab import ROOT
+from test_page_lessons import answers, verdict, walk_to_the_end
 
 sys.path.insert(0, str(ROOT / "tools" / "site"))
 import bundle  # noqa: E402  after its folder is known
@@ -26,7 +27,8 @@ def site(stack, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     began = time.monotonic()
     environment = {**os.environ, **stack.environment, "DATABASE_URL": stack.database(), "BUILD": str(BUILD)}
-    for script, *arguments in (("record.py", folder / "recorded", "--strategies", ",".join(ROWS)), ("build.py", folder)):
+    rows = ["--strategies", ",".join(ROWS), "--lessons", BUILD / "generated" / "lessons"]
+    for script, *arguments in (("record.py", folder / "recorded", *rows), ("build.py", folder)):
         done = subprocess.run([sys.executable, ROOT / "tools/site" / script, *arguments], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     print(f"made in {time.monotonic() - began:.0f} s")
@@ -110,6 +112,24 @@ def test_a_counterexample_is_found_and_stepped_through_by_keys(page, row, faults
     page.wait(lambda: not page.text("result") or not page.find("result").is_displayed(), "undone")
     page.press("r")
     page.wait(lambda: address(page) == f"{row} s=1 q=1,1", "from the start")
+
+
+def test_a_lesson_is_done_and_kept(page):
+    page.driver.get(f"{page.site}/lessons/index.html")
+    page.driver.execute_script("localStorage.clear()")
+    page.click('a[href$="01-lost-update.html"]')
+    page.wait(lambda: answers(page, "predict"), "the lesson is shown")
+    answers(page, "predict")[0].click()
+    walk_to_the_end(page, "run-0-", lambda: page.click("run-0-next"))
+    page.wait(lambda: verdict(page, "predict").startswith("✗ Not 0: "), "the prediction is decided")
+    answers(page, "check")[2].click()
+    assert verdict(page, "check").startswith("✓ Right: ")
+    page.driver.refresh()
+    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson.", "the progress is kept")
+    page.click(".run[data-run*=search] .go-run")
+    page.click(".run[data-run*=search] tbody a")
+    page.wait(lambda: page.all(".lane"), "the simplest one opens in steps")
+    assert page.find("told-empty").is_displayed() and page.driver.current_url.startswith(f"{page.site}/steps.html#read-write+")
 
 
 def test_a_safe_row_has_no_counterexample(page):

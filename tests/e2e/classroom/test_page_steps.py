@@ -1,10 +1,12 @@
 """What /steps shows beside the steps: the requests that were sent, the versions of the row, who waits, the code, a second strategy."""
 
+import re
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from browser import Keys
+from lab import ROOT
 from test_page import focused
 
 
@@ -49,6 +51,96 @@ def test_the_statements_of_a_lost_update_stand_beside_its_steps(at):
     committed = page.all(".versions tbody tr")[0].text
     assert committed.split() == ["committed", "0", "2"], "two writes, one unit"
     page.shot("steps-sent")
+
+
+# ── where the requests of an order that has waited stand ────────────────────────────────────────────────────
+
+
+def firsts(page, lane, step):
+    """The first two words of each request that stands below STEP in the column of LANE."""
+    lines = page.all(f"#lane-{lane} li[data-step={step}] > .sent li")
+    return [" ".join(line.text.split()[:2]) for line in lines]
+
+
+def test_what_an_order_waited_for_stays_with_its_step(at):
+    page = at("select-for-update s=2 q=1,1 A>read B>read~ A>end B>end")
+    assert firsts(page, "B", "read") == ["BEGIN", "SELECT count,"] and firsts(page, "B", "write") == ["UPDATE product"]
+    assert [line.text for line in page.all("#lane-B .in-transaction.begins code")] == ["BEGIN"]
+
+
+def test_a_sold_out_order_that_waited_begins_before_it_rolls_back(at):
+    page = at("select-for-update s=1 q=1,1 A>read B>read~ A>end B>end")
+    assert firsts(page, "B", "read") == ["BEGIN", "SELECT count,", "ROLLBACK"] and firsts(page, "B", "write") == []
+
+
+def test_an_update_that_waited_stays_a_write(at):
+    page = at("read-write s=2 q=1,1 A>write B>write~")
+    waiting = firsts(page, "B", "read"), firsts(page, "B", "write")
+    assert waiting == (["BEGIN", "SELECT count,"], ["UPDATE product"])
+    page.click("end-A")
+    page.wait(lambda: "A>end" in address(page), "A is done")
+    assert (firsts(page, "B", "read"), firsts(page, "B", "write")) == waiting
+    page.click("end-B")
+    page.wait(lambda: "B>end" in address(page), "B is done")
+    assert (firsts(page, "B", "read"), firsts(page, "B", "write")) == waiting
+
+
+def test_a_lock_that_was_not_free_at_first_stays_with_its_step(at):
+    page = at("redis-lock s=2 q=1,1 A>read B>lock~ A>end B>write")
+    assert [line.text.split()[0] for line in page.all("#lane-B li[data-step=lock] > .sent li")] == ["SET", "TYPE", "SET"]
+    assert firsts(page, "B", "read") == ["BEGIN", "SELECT count,"] and firsts(page, "B", "write") == ["UPDATE product"]
+    assert [line.text.split()[0] for line in page.all("#lane-B .sent li.is-refused")] == ["SET"], "under the lock alone"
+
+
+def saved_schedules():
+    """The schedules of schedules/*.sched, as the address has them."""
+    head = None
+    for line in (line.split() for file in sorted((ROOT / "schedules").glob("*.sched")) for line in file.read_text().splitlines()):
+        if line[:1] == ["strategy"]:
+            wants = [word.split(":")[1] for word in line if re.fullmatch(r"[A-F]:\d+", word)]
+            head = f"{line[1]} s={line[line.index('stock') + 1]} q={','.join(wants)}"
+        elif line[:1] == ["schedule"]:
+            yield " ".join([head, *line[1:]])
+
+
+# Further orders that wait, or end while they wait.
+WAITING = [
+    "select-for-update s=2 q=1,1 A>read B>read~ A>end B>write",
+    "read-write s=2 q=1,1 A>write B>write~ A>end B>end",
+    "read-write s=2 q=1,1 A>write B>write~ B!timeout A>end",
+    "redis-fenced s=1 q=1,1 A>read A!expire B>end A>end",
+]
+
+# Which orders' requests, read from their first step to their last one, are not in the sequence in which they were sent.
+MISPLACED = r"""
+const [schedules, done] = arguments;
+async function misplaced(requestsOf, schedule) {
+  const reply = await fetch("/steps", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ schedule }) });
+  const state = await reply.json();
+  if (!reply.ok) return [`${schedule}: ${reply.status} ${state.detail}`];
+  return state.orders.flatMap(({ name }) => {
+    const mine = state.told.filter(({ actor }) => actor === name);
+    const sent = mine.slice(mine.findLastIndex(({ step }) => step === "retry") + 1).flatMap(({ sent = [] }) => sent.filter(({ sent_before }) => !sent_before));
+    const placed = requestsOf(state, name);
+    const shown = state.steps.flatMap((step) => placed.get(step) ?? []);
+    const [expected, got] = [sent.map(({ text }) => text), shown.map(({ request }) => request.text)];
+    return expected.join() === got.join() ? [] : [`${schedule}: ${name} sent ${expected.join(" | ")}, and the page shows ${got.join(" | ")}`];
+  });
+}
+import("/page/steps/requests.js").then(async ({ requestsOf }) => {
+  const wrong = [];
+  for (const schedule of schedules) wrong.push(...(await misplaced(requestsOf, schedule)));
+  done(wrong);
+}, (error) => done([String(error)]));
+"""
+
+
+def test_requests_stand_in_the_sequence_in_which_they_were_sent(at, shop):
+    page = at("read-write s=1 q=1,1")
+    available = {row["name"] for row in shop.get("/strategies").json["strategies"] if row["explorable"] and row["available"]}
+    schedules = [text for text in [*saved_schedules(), *WAITING] if text.split()[0] in available]
+    assert len(schedules) >= 20
+    assert page.driver.execute_async_script(MISPLACED, schedules) == []
 
 
 def test_whole_requests_are_what_the_server_got_and_can_be_hidden(at):
@@ -116,8 +208,9 @@ def test_what_the_lock_server_holds_is_shown(at):
 def test_the_code_marks_the_next_step_of_each_order(at):
     page = at("select-for-update s=1 q=1,1 A>read")
     page.find("code").find_element("css selector", "summary").click()
-    (line,) = page.all(".listing li.is-next")
-    assert line.text.startswith("A") and "UPDATE product SET count = ?" in line.text
+    read, write = page.all(".listing li.is-next")
+    assert read.text.startswith("B") and "FOR UPDATE" in read.text, "also of an order that has not begun"
+    assert write.text.startswith("A") and "UPDATE product SET count = ?" in write.text
     assert "FOR UPDATE" in page.text("listing")
     page.choose("language", "python")
     page.wait(lambda: "db.execute" in page.text("listing"), "the same in Python")
@@ -149,6 +242,33 @@ def test_every_strategy_that_can_be_stepped_through_has_code(at, shop):
         """
     )
     assert lines == []
+
+
+def test_a_schedule_is_shown_from_its_beginning(at):
+    schedule = "read-write s=1 q=1,1 A>read B>read A>end B>end"
+    page = at(f"{schedule}&from=start")
+    page.wait(lambda: page.find("told-empty").is_displayed() and page.find("play").is_displayed(), "it starts at the beginning")
+    assert address(page) == f"{schedule}&from=start"
+    page.driver.refresh()
+    page.wait(lambda: page.all(".of-A.is-turn") and page.find("told-empty").is_displayed(), "so it does after a reload")
+    for told in ("A reads 1.", "B reads 1."):
+        page.click("next")
+        page.wait_text("told", told)
+    assert address(page) == "read-write s=1 q=1,1 A>read B>read"
+    page.driver.execute_script("location.hash = arguments[0]", f"{schedule}&with=select-for-update&from=start")
+    page.wait_text("beside-goal", "With select-for-update")
+    page.wait(lambda: page.find("told-empty").is_displayed() and page.all("#beside-lane-A"), "both start at the beginning")
+    page.click("next")
+    page.wait(lambda: address(page) == "read-write s=1 q=1,1 A>read&with=select-for-update", "the address follows")
+
+
+def test_an_unknown_strategy_to_compare_with_is_told(at):
+    page = at("read-write s=1 q=1,1 A>read&with=nonsense")
+    page.wait_text("alert", "'nonsense' after with= is no strategy with steps. Correct it in the address bar.")
+    assert address(page).endswith("&with=nonsense") and not page.find("beside-stepper").is_displayed()
+    page.driver.execute_script("location.hash = arguments[0]", "read-write s=1 q=1,1 A>read&with=optimistic")
+    page.wait_text("beside-goal", "With optimistic")
+    page.wait(lambda: not page.find("alert").is_displayed(), "what is corrected is not complained about")
 
 
 def test_two_strategies_run_the_same_schedule(at):
@@ -189,7 +309,7 @@ return Object.keys(one).filter((key) => key in other && Math.abs(one[key] - othe
 """
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("width", [1024, 1280, 1920])
 @pytest.mark.parametrize("both", ["select-for-update s=1 q=1,1 A>write B>read~&with=read-write", "redis-lock s=1 q=1,1 A>write B>lock~&with=read-write"])
 def test_both_halves_are_level(at, width, both):
     page = at(both)
@@ -293,7 +413,7 @@ def test_the_map_offers_what_can_be_stepped_through(at, shop):
     assert page.low_contrast() == [] and page.unnamed() == []
 
 
-@pytest.mark.parametrize("width", [320, 760, 1280, 1920])
+@pytest.mark.parametrize("width", [320, 760, 1024, 1280, 1920])
 def test_nothing_is_cut_off(at, width):
     page = at("select-for-update s=1 q=1,1 A>write B>read~&with=read-write")
     page.size(width)

@@ -181,12 +181,22 @@ def test_the_focus_stays_on_a_bar_while_orders_arrive(page, shop):
     assert page.driver.execute_script(key) == focused
 
 
+def test_what_fits_is_no_wider_than_its_place(page, shop):
+    shop.strategy("read-write", think_ms=50)
+    for count in range(1, 7):
+        shop.order(1)
+        page.wait(lambda count=count: bars(page) == count, f"order {count} is drawn")
+        assert scroll(page, "scrollWidth") <= scroll(page, "clientWidth"), f"{count} orders"
+
+
 # ── a pair in steps ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def schedule_of(page):
     page.wait(lambda: page.all("#timeline-pair"), "there is a link")
-    return unquote(page.find("timeline-pair").get_attribute("href").split("#")[1].replace("+", " "))
+    schedule = unquote(page.find("timeline-pair").get_attribute("href").split("#")[1].replace("+", " "))
+    assert schedule.endswith("&from=start")
+    return schedule.removesuffix("&from=start")
 
 
 def replays(shop, schedule):
@@ -234,7 +244,9 @@ def test_the_witness_opens_in_steps(page, shop):
     assert schedule.startswith("read-write s=1 q=1,1 ") and schedule.split()[3] in ("A>read", "B>read"), schedule
     assert replays(shop, schedule)["database"]["sold"] == 2, "the schedule oversells, too"
     page.click("timeline-pair")
-    page.wait_text("told", "B reads 1")
+    page.wait(lambda: page.all("section.lane") and page.find("told-empty").is_displayed(), "it starts at the beginning")
+    page.click("next")
+    page.wait_text("told", " reads 1")
     page.driver.back()
     page.wait_text("pulse", "live")
 
