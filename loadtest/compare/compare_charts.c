@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SALES "The sell-out over time"
 #define SALES_MAX 12 /* sell-outs that are drawn; the JSON has all */
 
 static double figure(const json_t *row, const char *key)
@@ -121,7 +122,7 @@ static void add_sale(struct charts *charts, const json_t *row)
                                                            .about = about,
                                                            .x = "milliseconds",
                                                            .y = "units",
-                                                           .group = "The sell-out over time"});
+                                                           .group = SALES});
     json_t *total = chart_add_series(charts, chart, "sold", 0);
     chart_add_point(charts, total, 0, 0);
     json_array_foreach(sold, i, value) {
@@ -146,17 +147,16 @@ static void add_sale(struct charts *charts, const json_t *row)
 /* Those that oversold come first, in the order of the table. */
 static void add_sales(struct charts *charts, const json_t *rows)
 {
-    size_t i, drawn = 0;
+    size_t i, count = 0;
     json_t *row;
     for (int damaged = 1; damaged >= 0; damaged--) {
         json_array_foreach(rows, i, row) {
             bool has = json_array_size(json_object_get(json_object_get(row, "sale"), "sold")) > 0;
-            if (has && (result_number(row, "oversold") > 0) == damaged && drawn < SALES_MAX) {
+            if (has && (result_number(row, "oversold") > 0) == damaged && count++ < SALES_MAX)
                 add_sale(charts, row);
-                drawn++;
-            }
         }
     }
+    chart_count_group(charts, SALES, count);
 }
 
 json_t *compare_charts(const json_t *document)
