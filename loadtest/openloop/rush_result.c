@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define LATE_SHARE 0.01 /* more late arrivals than this, and the figures are the generator's as well */
+#define UNSERVED_SHARE                                                                                       \
+    0.01 /* more buyers without an answer than this: the slowest hundredth is not among the orders */
 #define FLUSHES_MIN 100 /* fewer say nothing of the slowest hundredth */
 #define STEADY 10       /* the goal: p99 at most this many medians */
 
@@ -263,6 +265,41 @@ static bool has_details(const json_t *row)
            json_array_size(json_object_get(row, "outcomes")) > 1;
 }
 
+/* The buyers without an answer, if they are so many that the percentiles do not describe the sale; otherwise 0. */
+static int64_t unserved(const json_t *row)
+{
+    int64_t arrivals = result_number(row, "arrivals"), left = arrivals - result_number(row, "answered");
+    return (double)left > UNSERVED_SHARE * (double)arrivals ? left : 0;
+}
+
+/* A sale that left buyers without an answer is worse than any that did not, whatever its percentiles say. */
+static bool is_worse(const json_t *row, const json_t *other)
+{
+    if (unserved(row) != unserved(other))
+        return unserved(row) > unserved(other);
+    return time_of(row, "p99") > time_of(other, "p99");
+}
+
+/* The end of a headline that names the buyers whom WORST left without an answer. */
+static void print_unserved(const json_t *best, const json_t *worst, char *ret_text, size_t size)
+{
+    char left[NUMBER_MAX], arrivals[NUMBER_MAX], time[NUMBER_MAX];
+    size_t used = (size_t)snprintf(ret_text, size, "%s left %s of %s buyers without an answer",
+                                   result_text(worst, "strategy"),
+                                   number_text((double)unserved(worst), 0, left),
+                                   number_text((double)result_number(worst, "arrivals"), 0, arrivals));
+    if (best != worst && unserved(best) > 0)
+        snprintf(ret_text + used, size - used, "; %s left %s.", result_text(best, "strategy"),
+                 number_text((double)unserved(best), 0, left));
+    else if (time_of(best, "p99") > 0)
+        snprintf(ret_text + used, size - used, "; 99 of 100 %s within %s ms%s%s.",
+                 best == worst ? "created orders were answered" : "buyers had their order",
+                 number_text(time_of(best, "p99"), 1, time), best == worst ? "" : " with ",
+                 best == worst ? "" : result_text(best, "strategy"));
+    else
+        snprintf(ret_text + used, size - used, ".");
+}
+
 static void print_headline(const json_t *document, char *ret_headline, size_t size)
 {
     const json_t *rows = json_object_get(document, "rows"), *best = NULL, *worst = NULL, *oversold = NULL;
@@ -271,18 +308,21 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
     json_array_foreach(rows, i, row) {
         if (result_number(row, "oversold") > 0 && !oversold)
             oversold = row;
-        if (!json_is_number(json_object_get(json_object_get(row, "latency_ms"), "p99")))
+        if (unserved(row) == 0 && !json_is_number(json_object_get(json_object_get(row, "latency_ms"), "p99")))
             continue;
-        best = !best || time_of(row, "p99") < time_of(best, "p99") ? row : best;
-        worst = !worst || time_of(row, "p99") > time_of(worst, "p99") ? row : worst;
+        best = !best || is_worse(best, row) ? row : best;
+        worst = !worst || is_worse(row, worst) ? row : worst;
     }
     char few[NUMBER_MAX], many[NUMBER_MAX];
     size_t used = 0;
     ret_headline[0] = 0;
     if (oversold)
-        used = (size_t)snprintf(ret_headline, size, "%s sold %" PRId64 " units beyond the stock. ",
-                                result_text(oversold, "strategy"), result_number(oversold, "oversold"));
-    if (best && best == worst)
+        used = (size_t)snprintf(ret_headline, size, "%s sold %s units beyond the stock. ",
+                                result_text(oversold, "strategy"),
+                                number_text((double)result_number(oversold, "oversold"), 0, few));
+    if (worst && unserved(worst) > 0)
+        print_unserved(best, worst, ret_headline + used, size - used);
+    else if (best && best == worst)
         snprintf(ret_headline + used, size - used,
                  "%s: half of the buyers had their order within %s ms, 99 of 100 within %s ms.",
                  result_text(best, "strategy"), number_text(time_of(best, "p50"), 1, few),
