@@ -142,8 +142,8 @@ static void take_line(const char *line, struct progress *progress, const struct 
         progress_step_done(progress);
     } else if (said && at < pool->count) {
         progress_label(progress, "%s", pool->chosen[at]->name);
-        snprintf(detail, sizeof detail, "; so far %" PRId64 " schedules, %" PRId64 " oversold",
-                 found->schedules, found->oversold);
+        snprintf(detail, sizeof detail, ": %" PRId64 " oversold in %" PRId64 " schedules so far",
+                 found->oversold, found->schedules);
         progress_update(progress, (double)json_integer_value(json_object_get(said, "percent")) / 100, detail);
     }
     json_decref(said);

@@ -365,6 +365,37 @@ static void test_rates_begin_again_with_a_step(void **state)
     assert_int_equal(progress.rate_count, 0);
 }
 
+static void test_a_narrow_line_keeps_what_matters(void **state)
+{
+    struct progress progress = {
+        .steps = 47, .step = 22, .label = "select-for-update", .rates = {100, 200}, .rate_count = 2};
+    char line[PROGRESS_LINE_MAX];
+    const char *detail = ": 56 oversold in 1234 schedules so far";
+    assert_string_equal(
+        progress_line(&progress, 0.5, 30, detail, 150, line),
+        "[############------------] 23 of 47, about 30 s left  select-for-update: 56 oversold "
+        "in 1234 schedules so far, 200 orders/s ▅█");
+    assert_string_equal(progress_line(&progress, 0.5, 30, detail, 79, line),
+                        "[#####-----] 23 of 47, about 30 s left  select-for-update: 56 oversold in 1234 ");
+    assert_string_equal(progress_line(&progress, 0.5, 30, "", 72, line),
+                        "[#####-----] 23 of 47, about 30 s left  select-for-update, 200 orders/s");
+    assert_string_equal(progress_line(&progress, 1, 30, "", 5, line), "[####");
+}
+
+/* The details that follow a label would come too late if the label had taken their turn. */
+static void test_a_label_leaves_the_turn_to_the_details(void **state)
+{
+    struct progress progress = progress_begin(2);
+    progress.shown = true;
+    progress_label(&progress, "next");
+    assert_int_equal(progress.drawn_us, 0);
+    progress_update(&progress, 0.5, ": details");
+    assert_true(progress.drawn_us > 0 && progress.done == 0.25);
+    progress_update(&progress, 0.9, ": too early");
+    assert_true(progress.done == 0.25);
+    progress_wipe();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +415,8 @@ int main(void)
         cmocka_unit_test(test_html_is_escaped),
         cmocka_unit_test(test_a_sparkline_has_a_block_for_each_number),
         cmocka_unit_test(test_rates_begin_again_with_a_step),
+        cmocka_unit_test(test_a_narrow_line_keeps_what_matters),
+        cmocka_unit_test(test_a_label_leaves_the_turn_to_the_details),
         cmocka_unit_test(test_html_begins_with_the_finding),
         cmocka_unit_test(test_the_command_is_one_for_a_shell),
         cmocka_unit_test(test_a_plot_takes_no_orders_from_a_name),
