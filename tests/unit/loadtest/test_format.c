@@ -370,13 +370,12 @@ static void test_a_narrow_line_keeps_what_matters(void **state)
     struct progress progress = {
         .steps = 47, .step = 22, .label = "select-for-update", .rates = {100, 200}, .rate_count = 2};
     char line[PROGRESS_LINE_MAX];
-    const char *detail = ": 56 oversold in 1234 schedules so far";
-    assert_string_equal(
-        progress_line(&progress, 0.5, 30, detail, 150, line),
-        "[############------------] 23 of 47, about 30 s left  select-for-update: 56 oversold "
-        "in 1234 schedules so far, 200 orders/s ▅█");
+    const char *detail = "; 56 of 1234 oversold so far";
+    assert_string_equal(progress_line(&progress, 0.5, 30, detail, 150, line),
+                        "[############------------] 23 of 47, about 30 s left  select-for-update; 56 of 1234 "
+                        "oversold so far, 200 orders/s ▅█");
     assert_string_equal(progress_line(&progress, 0.5, 30, detail, 79, line),
-                        "[#####-----] 23 of 47, about 30 s left  select-for-update: 56 oversold in 1234 ");
+                        "[#####-----] 23 of 47, about 30 s left  select-for-update; 56 of 1234 oversold ");
     assert_string_equal(progress_line(&progress, 0.5, 30, "", 72, line),
                         "[#####-----] 23 of 47, about 30 s left  select-for-update, 200 orders/s");
     assert_string_equal(progress_line(&progress, 1, 30, "", 5, line), "[####");
