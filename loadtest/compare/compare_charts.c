@@ -2,9 +2,9 @@
 #include "loadtest/compare/compare_result.h"
 
 #include "loadtest/chart/chart.h"
+#include "loadtest/chart/number_text.h"
 #include "loadtest/report/result.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,14 +109,15 @@ static void add_sale(struct charts *charts, const json_t *row)
     double slot_ms = figure(sale, "slot_ms"), stock = figure(row, "stock");
     size_t i, count = json_array_size(sold);
     json_t *value;
-    char about[160];
+    char about[160], sold_text[NUMBER_MAX], stock_text[NUMBER_MAX], beyond_text[NUMBER_MAX];
     int64_t oversold = result_number(row, "oversold");
+    number_text((double)result_number(row, "sold"), 0, sold_text);
+    number_text(stock, 0, stock_text);
     if (oversold > 0)
-        snprintf(about, sizeof about, "Sold %" PRId64 " of %" PRId64 ": %" PRId64 " beyond the stock.",
-                 result_number(row, "sold"), result_number(row, "stock"), oversold);
+        snprintf(about, sizeof about, "Sold %s of %s: %s beyond the stock.", sold_text, stock_text,
+                 number_text((double)oversold, 0, beyond_text));
     else
-        snprintf(about, sizeof about, "Sold %" PRId64 " of %" PRId64 ".", result_number(row, "sold"),
-                 result_number(row, "stock"));
+        snprintf(about, sizeof about, "Sold %s of %s.", sold_text, stock_text);
     json_t *chart = chart_add(charts, &(struct chart_look){.kind = CHART_STEPS,
                                                            .title = result_text(row, "strategy"),
                                                            .about = about,

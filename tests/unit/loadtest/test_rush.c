@@ -132,10 +132,10 @@ static void test_warnings_name_what_no_percentile_shows(void **state)
         json_array_append_new(rows, row_of(&ROWS[i]));
     char *text = printed(rows, 0);
     check_has(text, "Open loop: 400 buyers per second for 2s");
-    check_has(text, "slow: the load generator was too slow: it sent 151 of 15000 orders");
+    check_has(text, "slow: the load generator was too slow: it sent 151 of 15,000 orders");
     assert_null(strstr(text, "punctual: the load generator"));
-    check_has(text, "lossy: 7 of 15000 buyers were dropped");
-    check_has(text, "lossy: 93 of 15000 buyers gave up");
+    check_has(text, "lossy: 7 of 15,000 buyers were dropped");
+    check_has(text, "lossy: 93 of 15,000 buyers gave up");
     free(text);
 }
 
