@@ -454,6 +454,12 @@ def test_a_fault_is_marked_in_a_counterexample(reports):
     assert not [fault for fault in faults if "read" in fault or "commit" in fault]
 
 
+def test_a_limit_of_the_pictures_is_stated(reports):
+    assert "<p class=\"quiet\">12 of 15 are drawn.</p>" in reports["made-compare"].read_text()
+    assert re.search(r">12 of \d\d are drawn.<", reports["made-faults"].read_text())
+    assert "are drawn" not in reports["made-rush"].read_text()  # all six are
+
+
 def test_a_search_that_was_cut_short_does_not_say_0(folder):
     document = json.loads((RESULTS / "explore-none.json").read_text())
     row = next(row for row in document["rows"] if row["strategy"] == "select-for-update")
