@@ -2,6 +2,7 @@
 #include "loadtest/chart/chart.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Appends ITEM, which is stolen, to the array KEY of OBJECT, as long as it has less than MOST items. Returns the item, borrowed. */
 static json_t *append(struct charts *charts, json_t *object, const char *key, json_t *item, size_t most)
@@ -85,6 +86,17 @@ void chart_add_step(struct charts *charts, json_t *chart, size_t lane, const cha
            json_pack("{s:I, s:s, s:s, s:b}", "lane", (json_int_t)lane, "text", text, "middle", middle, "bad",
                      bad),
            CHART_ROWS_MAX);
+}
+
+void chart_count_group(struct charts *charts, const char *group, size_t count)
+{
+    size_t i;
+    json_t *chart;
+    json_array_foreach(charts->list, i, chart) {
+        const char *name = json_string_value(json_object_get(chart, "group"));
+        if (!charts->failed && name && strcmp(name, group) == 0)
+            charts->failed = json_object_set_new(chart, "of_group", json_integer((json_int_t)count)) != 0;
+    }
 }
 
 json_t *charts_take(struct charts *charts)

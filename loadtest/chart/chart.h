@@ -67,6 +67,8 @@ void chart_add_cell(struct charts *charts, json_t *cells, const char *text, int 
 /* Adds a step to a CHART_LANES, in the lane of this number. MIDDLE is what stands between the lanes; BAD: it is a fault or damage. */
 void chart_add_step(struct charts *charts, json_t *chart, size_t lane, const char *text, const char *middle,
                     bool bad);
+/* Of GROUP there would be COUNT charts if no limit cut them: a report says how many of them are drawn. */
+void chart_count_group(struct charts *charts, const char *group, size_t count);
 /* The array of charts, the caller's; NULL after a failure. */
 json_t *charts_take(struct charts *charts);
 

@@ -22,7 +22,8 @@
 #define NAME_CHARACTERS 28
 #define TIC_CHARACTERS 8 /* of a label that a chart brings itself */
 #define FEW_POINTS 12
-#define TICS 4 /* as many as have room side by side, on a linear scale */
+#define WIDER 1.0001 /* of a logarithmic scale: gnuplot rounds, and would leave out a label at its very end */
+#define TICS 4       /* as many as have room side by side, on a linear scale */
 
 /* Safe for colour-blind readers (after Okabe and Ito); report.css has others for a dark page. */
 static const char *const COLOURS[CHART_COLOURS] = {"#0072b2", "#d55e00", "#007a5a",
@@ -136,8 +137,8 @@ static size_t print_scale(FILE *script, const char *axis, struct span span, bool
         double label = (4.0 / 3 * fmax(high, 1) + 2) *
                        CHARACTER; /* of the largest power, with its commas and a gap */
         int every = (int)ceil((high - low) / fmax(1, floor(room / label)));
-        fprintf(script, "set logscale %s\nset %srange [1e%d:1e%d]\nset %stics (", axis, axis, low, high,
-                axis);
+        fprintf(script, "set logscale %s\nset %srange [%.10g:%.10g]\nset %stics (", axis, axis,
+                pow(10, low) / WIDER, pow(10, high) * WIDER, axis);
         for (int power = low; power <= high; power += every) {
             print_tic(script, power == low, pow(10, power));
             size_t length = strlen(number_text(pow(10, power), power < 0 ? -power : 0, text));
@@ -147,7 +148,7 @@ static size_t print_scale(FILE *script, const char *axis, struct span span, bool
         return longest;
     }
     /* Counts begin at 0, so that a height means what it seems to. */
-    double least = fmin(span.least, 0), most = fmax(span.most, least + 1e-9);
+    double least = fmin(span.least, 0), most = span.most > least ? span.most : least + 1;
     double step = gnuplot_step(fmax(most - least, 1e-6), TICS);
     double first = floor(least / step + 1e-9) * step, last = ceil(most / step - 1e-9) * step;
     fprintf(script, "unset logscale %s\nset %srange [%.10g:%.10g]\nset %stics (", axis, axis, first,

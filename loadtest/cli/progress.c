@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define BAR_CELLS 24
+#define BAR_CELLS_NARROW 10
+#define NARROW 100 /* columns */
+#define WIDTH_UNKNOWN 80
 #define REDRAW_US 100000
 #define RATE_US 250000     /* between two rates: shorter ones would be noise */
 #define ESTIMATE_FROM 0.02 /* a share too small says nothing about the rest */
@@ -31,6 +34,7 @@ void progress_label(struct progress *progress, const char *format, ...)
     progress->rate_count = 0;
     progress->counted_us = 0;
     progress_update(progress, 0, "");
+    progress->drawn_us = 0; /* the details of the step follow */
 }
 
 void progress_count(struct progress *progress, int64_t orders)
@@ -76,6 +80,29 @@ static int bytes_within(const char *text, size_t width)
     return (int)(at - text);
 }
 
+const char *progress_line(const struct progress *progress, double done, double seconds, const char *detail,
+                          size_t width, char *buffer)
+{
+    char bar[BAR_CELLS + 1], rest[40] = "", rate[48] = "", blocks[SPARKLINE_MAX] = "";
+    size_t cells = width < NARROW ? BAR_CELLS_NARROW : BAR_CELLS;
+    memset(bar, '-', cells);
+    memset(bar, '#', (size_t)(done * (double)cells));
+    bar[cells] = 0;
+    if (done > ESTIMATE_FROM)
+        snprintf(rest, sizeof rest, ", about %.0f s left", seconds * (1 / done - 1));
+    if (progress->rate_count > 0) {
+        snprintf(rate, sizeof rate, ", %.0f orders/s", progress->rates[progress->rate_count - 1]);
+        progress_sparkline(progress->rates, progress->rate_count, blocks);
+    }
+    snprintf(buffer, PROGRESS_LINE_MAX, "[%s] %zu of %zu%s  %s%s%s", bar, progress->step + 1, progress->steps,
+             rest, progress->label, detail, rate);
+    size_t used = strlen(buffer);
+    if (*blocks && display_width(buffer) + 1 + display_width(blocks) <= width)
+        snprintf(buffer + used, PROGRESS_LINE_MAX - used, " %s", blocks);
+    buffer[bytes_within(buffer, width)] = 0;
+    return buffer;
+}
+
 void progress_update(struct progress *progress, double share, const char *detail)
 {
     int64_t now = monotonic_us();
@@ -87,26 +114,12 @@ void progress_update(struct progress *progress, double share, const char *detail
     if (done < progress->done) /* each phase of a step starts at 0; the bar never goes back */
         done = progress->done;
     progress->done = done;
-    char bar[BAR_CELLS + 1];
-    int full = (int)(done * BAR_CELLS);
-    memset(bar, '-', BAR_CELLS);
-    memset(bar, '#', (size_t)full);
-    bar[BAR_CELLS] = 0;
-
-    char rest[32] = "";
-    if (done > ESTIMATE_FROM)
-        snprintf(rest, sizeof rest, ", about %.0f s left",
-                 (double)(now - progress->started_us) / 1e6 * (1 / done - 1));
-    char rate[SPARKLINE_MAX + 48] = "", blocks[SPARKLINE_MAX];
-    if (progress->rate_count > 0)
-        snprintf(rate, sizeof rate, ", %.0f orders/s %s", progress->rates[progress->rate_count - 1],
-                 progress_sparkline(progress->rates, progress->rate_count, blocks));
-    char line[400];
-    snprintf(line, sizeof line, "[%s] %zu of %zu  %s%s%s%s", bar, progress->step + 1, progress->steps,
-             progress->label, detail, rate, rest);
     /* Cut to the terminal, since a line that wraps cannot be wiped. */
     size_t width = terminal_width(stderr);
-    fprintf(stderr, "\r%.*s\033[K", bytes_within(line, width > 1 ? width - 1 : 79), line);
+    char line[PROGRESS_LINE_MAX];
+    fprintf(stderr, "\r%s\033[K",
+            progress_line(progress, done, (double)(now - progress->started_us) / 1e6, detail,
+                          (width > 1 ? width : WIDTH_UNKNOWN) - 1, line));
     bar_is_drawn = true;
 }
 

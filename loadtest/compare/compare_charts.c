@@ -2,13 +2,14 @@
 #include "loadtest/compare/compare_result.h"
 
 #include "loadtest/chart/chart.h"
+#include "loadtest/chart/number_text.h"
 #include "loadtest/report/result.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#define SALES "The sell-out over time"
 #define SALES_MAX 12 /* sell-outs that are drawn; the JSON has all */
 
 static double figure(const json_t *row, const char *key)
@@ -108,20 +109,21 @@ static void add_sale(struct charts *charts, const json_t *row)
     double slot_ms = figure(sale, "slot_ms"), stock = figure(row, "stock");
     size_t i, count = json_array_size(sold);
     json_t *value;
-    char about[160];
+    char about[160], sold_text[NUMBER_MAX], stock_text[NUMBER_MAX], beyond_text[NUMBER_MAX];
     int64_t oversold = result_number(row, "oversold");
+    number_text((double)result_number(row, "sold"), 0, sold_text);
+    number_text(stock, 0, stock_text);
     if (oversold > 0)
-        snprintf(about, sizeof about, "Sold %" PRId64 " of %" PRId64 ": %" PRId64 " beyond the stock.",
-                 result_number(row, "sold"), result_number(row, "stock"), oversold);
+        snprintf(about, sizeof about, "Sold %s of %s: %s beyond the stock.", sold_text, stock_text,
+                 number_text((double)oversold, 0, beyond_text));
     else
-        snprintf(about, sizeof about, "Sold %" PRId64 " of %" PRId64 ".", result_number(row, "sold"),
-                 result_number(row, "stock"));
+        snprintf(about, sizeof about, "Sold %s of %s.", sold_text, stock_text);
     json_t *chart = chart_add(charts, &(struct chart_look){.kind = CHART_STEPS,
                                                            .title = result_text(row, "strategy"),
                                                            .about = about,
                                                            .x = "milliseconds",
                                                            .y = "units",
-                                                           .group = "The sell-out over time"});
+                                                           .group = SALES});
     json_t *total = chart_add_series(charts, chart, "sold", 0);
     chart_add_point(charts, total, 0, 0);
     json_array_foreach(sold, i, value) {
@@ -146,17 +148,16 @@ static void add_sale(struct charts *charts, const json_t *row)
 /* Those that oversold come first, in the order of the table. */
 static void add_sales(struct charts *charts, const json_t *rows)
 {
-    size_t i, drawn = 0;
+    size_t i, count = 0;
     json_t *row;
     for (int damaged = 1; damaged >= 0; damaged--) {
         json_array_foreach(rows, i, row) {
             bool has = json_array_size(json_object_get(json_object_get(row, "sale"), "sold")) > 0;
-            if (has && (result_number(row, "oversold") > 0) == damaged && drawn < SALES_MAX) {
+            if (has && (result_number(row, "oversold") > 0) == damaged && count++ < SALES_MAX)
                 add_sale(charts, row);
-                drawn++;
-            }
         }
     }
+    chart_count_group(charts, SALES, count);
 }
 
 json_t *compare_charts(const json_t *document)

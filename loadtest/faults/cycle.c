@@ -130,6 +130,7 @@ static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_
 {
     int64_t now_us = monotonic_us(), end_us = now_us + wait_ms * 1000, stuck_us = now_us + STUCK_MS * 1000;
     for (*ret_all = false; !*ret_all && (now_us = monotonic_us()) < end_us;) {
+        fault_show_progress(run);
         *ret_all = true;
         for (size_t i = 0; i < run->count; i++) {
             /* The flaw need not show twice. */
@@ -287,6 +288,7 @@ static bool await_readers(struct fault_run *run, const struct fault_clients *cli
     int64_t end_us = monotonic_us() + wait_ms * 1000, changed_us = 0, last = -1;
     while (monotonic_us() < end_us) {
         int64_t readers = fault_readers(run->testbed);
+        fault_show_progress(run);
         if (readers < 0)
             return false;
         int64_t now = readers - before + (int64_t)(run->count - fault_clients_running(clients));
@@ -324,11 +326,13 @@ static struct fault_clients *order_at(struct fault_run *run, int instance, struc
     return fault_clients_start(&workload);
 }
 
-static bool await_end(const struct fault_clients *clients)
+static bool await_end(const struct fault_run *run, const struct fault_clients *clients)
 {
-    while (fault_clients_running(clients) > 0)
+    while (fault_clients_running(clients) > 0) {
+        fault_show_progress(run);
         if (!sleep_unless_interrupted(POLL_MS))
             return false;
+    }
     return true;
 }
 
@@ -358,7 +362,7 @@ bool fault_overtake(struct fault_run *run)
            await_readers(run, after, readers, expected_to_overtake(run), OVERTAKEN_WAIT_MS);
     if (run->fault->after && !run->fault->after(run))
         well = false;
-    well = well && await_end(before) && await_end(after);
+    well = well && await_end(run, before) && await_end(run, after);
     fault_clients_end(before);
     fault_clients_end(after);
     return well && restart_services(run) && judge(run);
@@ -374,7 +378,7 @@ bool fault_warm_up(struct fault_run *run)
             return false;
         fault_history_begin_cycle(run->history);
         struct fault_clients *running = order_at(run, i % FAULT_INSTANCES, clients);
-        bool well = running && await_end(running);
+        bool well = running && await_end(run, running);
         fault_clients_end(running);
         if (!well)
             return false;

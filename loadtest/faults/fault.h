@@ -111,15 +111,19 @@ struct fault_run {
     size_t count;
     uint64_t seed; /* of this cycle */
     uint64_t random;
-    int64_t cycle;
-    int victim;       /* index of the service that suffers */
-    unsigned targets; /* 1 << BACKEND, or-ed: their proxies must have acted by the end of the run */
-    int64_t fault_us; /* when the fault happened, in this cycle */
-    int64_t ready_us; /* when it was repaired; 0: not yet */
+    int64_t cycle, cycles; /* the current one, and how many are planned */
+    int victim;            /* index of the service that suffers */
+    unsigned targets;      /* 1 << BACKEND, or-ed: their proxies must have acted by the end of the run */
+    int64_t fault_us;      /* when the fault happened, in this cycle */
+    int64_t ready_us;      /* when it was repaired; 0: not yet */
+    struct progress *progress;
 };
 
 extern const struct fault faults[];
 extern const size_t fault_count;
+
+/* Draws how far the run is, at most ten times a second. Every wait within a cycle calls it, since a cycle can take a minute. */
+void fault_show_progress(const struct fault_run *run);
 
 /* ---- cycles (loadtest/faults/cycle.c) ---- */
 

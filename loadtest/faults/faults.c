@@ -94,36 +94,38 @@ static bool proxies_have_acted(const struct fault_run *run)
 }
 
 /* A flaw shows only if the fault happens at the right moment, so a run may take up to MORE_CHANCES times its cycles. */
-static bool goes_on(const struct fault_run *run, int64_t cycles)
+static bool goes_on(const struct fault_run *run)
 {
     bool shown = proxies_have_acted(run) && !fault_still_to_be_seen(run, SEEN_ANY);
     for (size_t i = 0; i < run->count; i++)
         shown &= !fault_awaits_outage(&run->subjects[i]);
-    return run->cycle < (shown ? cycles : cycles * MORE_CHANCES);
+    return run->cycle < (shown ? run->cycles : run->cycles * MORE_CHANCES);
+}
+
+void fault_show_progress(const struct fault_run *run)
+{
+    char detail[120];
+    int64_t lost = 0;
+    for (size_t i = 0; i < run->count; i++)
+        lost += run->subjects[i].counts.lost;
+    snprintf(detail, sizeof detail, "; cycle %" PRId64 " of %" PRId64 ": %zu orders, %" PRId64 " lost",
+             run->cycle + 1, run->cycles, fault_history_size(run->history), lost);
+    progress_update(run->progress, run->cycle < run->cycles ? (double)run->cycle / (double)run->cycles : 1,
+                    detail);
 }
 
 /* Runs the cycles of one group of strategies. */
-static bool run_cycles(const struct faults_settings *settings, struct fault_run *run,
-                       struct progress *progress)
+static bool run_cycles(const struct faults_settings *settings, struct fault_run *run)
 {
-    int64_t cycles = settings->cycles > 0 ? settings->cycles : run->fault->cycles;
+    run->cycles = settings->cycles > 0 ? settings->cycles : run->fault->cycles;
     int64_t end_us = settings->time_ms > 0 ? monotonic_us() + settings->time_ms * 1000 : INT64_MAX;
     if (run->fault->cycle != CYCLE_LOCK_TEST && !fault_warm_up(run))
         return false;
-    for (run->cycle = 0; goes_on(run, cycles) && monotonic_us() < end_us; run->cycle++) {
+    for (run->cycle = 0; goes_on(run) && monotonic_us() < end_us; run->cycle++) {
         run->seed = (uint64_t)settings->seed * 1000003 + (uint64_t)(run->fault - faults) * 10007 +
                     (uint64_t)run->cycle * 131;
         run->random = random_from(run->seed);
-        char detail[120];
-        int64_t acknowledged = 0, lost = 0;
-        for (size_t i = 0; i < run->count; i++) {
-            acknowledged += run->subjects[i].counts.acknowledged;
-            lost += run->subjects[i].counts.lost;
-        }
-        snprintf(detail, sizeof detail,
-                 ": cycle %" PRId64 " of %" PRId64 ", %" PRId64 " orders acknowledged, %" PRId64 " lost",
-                 run->cycle + 1, cycles, acknowledged, lost);
-        progress_update(progress, run->cycle < cycles ? (double)run->cycle / (double)cycles : 1, detail);
+        fault_show_progress(run);
         if (!CYCLES[run->fault->cycle](run))
             return false;
     }
@@ -198,9 +200,13 @@ static bool try_group(const struct faults_settings *settings, const struct fault
     snprintf(tag, sizeof tag, "f%" PRId64 "-%zu%s", settings->seed, (size_t)(fault - faults),
              alone ? "a" : "");
     fault_history_open(tag, &history);
-    struct fault_run run = {
-        .fault = fault, .testbed = testbed, .history = &history, .subjects = subjects, .count = tried};
-    bool well = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run, progress));
+    struct fault_run run = {.fault = fault,
+                            .testbed = testbed,
+                            .history = &history,
+                            .subjects = subjects,
+                            .count = tried,
+                            .progress = progress};
+    bool well = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run));
     if (tried > 0 && fault->leave && !fault->leave(&run))
         well = false;
     for (size_t i = 0; well && i < count; i++)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TIMES "What happened in each cycle"
 #define TIMES_MAX 12  /* rows whose cycles are drawn; the JSON has the others */
 #define NAMES_MAX 128 /* strategies; a stored result is somebody's file */
 
@@ -91,7 +92,7 @@ static void add_times(struct charts *charts, const json_t *row, bool first)
                     : "",
             .x = "",
             .name_of_rows = "cycle",
-            .group = "What happened in each cycle"});
+            .group = TIMES});
     chart_name_marks(charts, chart, COLUMNS);
     json_array_foreach(json_object_get(row, "each_cycle"), i, cycle) {
         char name[24];
@@ -112,6 +113,11 @@ static int64_t weight(const json_t *row)
                      result_number(row, "longest_outage_ms");
 }
 
+static bool has_times(const json_t *row)
+{
+    return json_array_size(json_object_get(row, "each_cycle")) > 0 && weight(row) > 0;
+}
+
 /* Draws those that show most. */
 static void add_most_telling(struct charts *charts, const json_t *rows)
 {
@@ -124,8 +130,7 @@ static void add_most_telling(struct charts *charts, const json_t *rows)
         json_array_foreach(rows, i, row) {
             bool later = last && (weight(row) < weight(last) || (weight(row) == weight(last) && passed));
             passed = passed || row == last;
-            if (json_array_size(json_object_get(row, "each_cycle")) > 0 && weight(row) > 0 &&
-                (!last || later) && row != last && (!next || weight(row) > weight(next)))
+            if (has_times(row) && (!last || later) && row != last && (!next || weight(row) > weight(next)))
                 next = row;
         }
         if (!next)
@@ -139,7 +144,13 @@ json_t *faults_charts(const json_t *document)
 {
     const json_t *rows = json_object_get(document, "rows");
     struct charts charts = {0};
+    size_t i, count = 0;
+    json_t *row;
     add_matrix(&charts, rows);
     add_most_telling(&charts, rows);
+    json_array_foreach(rows, i, row) {
+        count += has_times(row);
+    }
+    chart_count_group(&charts, TIMES, count);
     return charts_take(&charts);
 }

@@ -104,6 +104,7 @@ static bool pause_and_go_on(struct fault_run *run, struct contest *contests)
     for (int64_t at_ms = 0; at_ms + PAUSE_EVERY_MS <= RUN_MS; at_ms += PAUSE_EVERY_MS) {
         for (size_t s = 0; s < run->count; s++)
             first[s] = (size_t)random_up_to(&run->random, LOCK_TEST_CONTENDERS - 1);
+        fault_show_progress(run);
         bool well = sleep_unless_interrupted(PAUSE_EVERY_MS - PAUSE_MS);
         signal_some(run, contests, first, SIGSTOP);
         well = well && sleep_unless_interrupted(PAUSE_MS);

@@ -5,15 +5,15 @@
 #include "loadtest/report/result.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 /* A figure that is compared. */
 struct figure {
     const char *path, *name;
-    int better;               /* 1: more is better; -1: less; 0: it is a word, or neither */
-    const char *least, *most; /* paths of its spread over the runs; NULL: none is stored */
+    int better; /* 1: more is better; -1: less; 0: it is a word, or neither */
+    /* Paths of its spread over the runs; NULL: none is stored. A count that does not vary is its own spread, so every change counts. */
+    const char *least, *most;
 };
 
 #define FIGURES_MAX 4
@@ -47,13 +47,13 @@ static const struct comparable {
      "rows",
      {"strategy"},
      {{"verdict", "verdict", 0, NULL, NULL},
-      {"schedules", "schedules", 0, NULL, NULL},
-      {"oversold", "oversold", -1, NULL, NULL}}},
+      {"schedules", "schedules", 0, "schedules", "schedules"},
+      {"oversold", "oversold", -1, "oversold", "oversold"}}},
     {"faults",
      "rows",
      {"fault", "strategy"},
      {{"verdict", "verdict", 0, NULL, NULL},
-      {"lost", "lost", -1, NULL, NULL},
+      {"lost", "lost", -1, "lost", "lost"},
       {"longest_outage_ms", "outage ms", -1, NULL, NULL}}},
     {"growth",
      "rows",
@@ -64,7 +64,7 @@ static const struct comparable {
      "rows",
      {"run"},
      {{"verdict", "verdict", 0, NULL, NULL},
-      {"oversold", "oversold", -1, NULL, NULL},
+      {"oversold", "oversold", -1, "oversold", "oversold"},
       {"orders_per_s", "orders/s", 1, NULL, NULL}}},
 };
 
@@ -144,6 +144,29 @@ static const char *assess(const struct figure *figure, int better, const json_t 
     return better == 0 ? "changed" : change * better > 0 ? "better" : "worse";
 }
 
+static bool is_difference(const char *assessment)
+{
+    return strcmp(assessment, "better") == 0 || strcmp(assessment, "worse") == 0 ||
+           strcmp(assessment, "changed") == 0;
+}
+
+/* Every later result is assessed against the first one. The last one counts most; if it does not differ, the latest that does is
+ * named. BUFFER of CELL_MAX, returned. */
+static const char *assess_all(const struct figure *figure, int better, const json_t *const *rows,
+                              size_t count, char *buffer)
+{
+    const char *last = assess(figure, better, rows[0], rows[count - 1]);
+    snprintf(buffer, CELL_MAX, "%s", last);
+    for (size_t i = count - 2; i > 0 && !is_difference(last); i--) {
+        const char *earlier = assess(figure, better, rows[0], rows[i]);
+        if (is_difference(earlier)) {
+            snprintf(buffer, CELL_MAX, "%s in result %zu", earlier, i + 1);
+            break;
+        }
+    }
+    return buffer;
+}
+
 static json_t *change_percent(const json_t *first, const json_t *last)
 {
     double from = json_number_value(first), to = json_number_value(last);
@@ -168,12 +191,14 @@ static json_t *compare_figure(const struct comparable *comparable, const struct 
         json_decref(values);
         return NULL;
     }
+    char assessment[CELL_MAX];
     const json_t *known = rows[0] ? rows[0] : rows[count - 1];
     bool lower = strcmp(result_text(known, "better"), "lower") == 0; /* of a ratio of bench */
     json_t *first = json_array_get(values, 0), *last = json_array_get(values, count - 1);
     return json_pack("{s:s, s:s, s:O, s:O, s:o, s:s, s:o}", "row", name, "figure", figure->name, "first",
                      first, "last", last, "change_percent", change_percent(first, last), "assessment",
-                     assess(figure, lower ? -1 : figure->better, rows[0], rows[count - 1]), "values", values);
+                     assess_all(figure, lower ? -1 : figure->better, rows, count, assessment), "values",
+                     values);
 }
 
 /* Adds a row for each figure of each row of any result, in the order of the first result that has it. */
@@ -200,6 +225,16 @@ static bool add_rows(const struct comparable *comparable, json_t *const *results
     return true;
 }
 
+bool history_says(const json_t *row, const char *assessment)
+{
+    return strncmp(result_text(row, "assessment"), assessment, strlen(assessment)) == 0;
+}
+
+bool history_differs(const json_t *row)
+{
+    return history_says(row, "better") || history_says(row, "worse") || history_says(row, "changed");
+}
+
 /* The rows whose figures differ come first; otherwise the order stays. A new array. */
 static json_t *differing_first(const json_t *rows)
 {
@@ -208,10 +243,7 @@ static json_t *differing_first(const json_t *rows)
         size_t i;
         json_t *row;
         json_array_foreach(rows, i, row) {
-            const char *assessment = result_text(row, "assessment");
-            bool marked = strcmp(assessment, "better") == 0 || strcmp(assessment, "worse") == 0 ||
-                          strcmp(assessment, "changed") == 0;
-            if (marked == (differing == 1))
+            if (history_differs(row) == (differing == 1))
                 json_array_append(ordered, row);
         }
     }

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMED_MAX 3     /* differences that the headline names */
+#define NAMED_MAX 3 /* differences that the headline names */
+#define PICTURES "Over all results"
 #define PICTURES_MAX 12 /* figures that are drawn over the results */
 
 /* clang-format off */
@@ -20,19 +21,9 @@ static const struct column COLUMNS[] = {
     {"last", "last", COLUMN_NUMBER, 2, SHOW_ALL, 0, "its value in the last result"},
     {"change_percent", "change\n%", COLUMN_NUMBER, 1, SHOW_ALL, 0, "from the first result to the last one"},
     {"assessment", "assessment", COLUMN_TEXT, 0, SHOW_ALL, 0,
-     "better or worse: every run of the one result is outside of all runs of the other. The spread is known of compare with --repeat, and of bench"},
+     "better or worse than the first result: every run of the one is outside of all runs of the other, or an exact count differs. The spread is known of compare with --repeat, and of bench"},
 };
 /* clang-format on */
-
-static bool says(const json_t *row, const char *assessment)
-{
-    return strcmp(result_text(row, "assessment"), assessment) == 0;
-}
-
-static bool is_marked(const json_t *row)
-{
-    return says(row, "better") || says(row, "worse") || says(row, "changed");
-}
 
 static void print_title(const json_t *document, char *ret_title, size_t size)
 {
@@ -51,23 +42,31 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
 static void print_headline(const json_t *document, char *ret_headline, size_t size)
 {
     const json_t *rows = json_object_get(document, "rows");
-    size_t i, marked = 0, named = 0, used;
+    size_t i, marked = 0, unknown = 0, named = 0, used;
     json_t *row;
     json_array_foreach(rows, i, row) {
-        marked += is_marked(row);
+        marked += history_differs(row);
+        unknown += history_says(row, "spread unknown");
+    }
+    if (marked == 0 && unknown == 0) {
+        snprintf(ret_headline, size, "No figure differs beyond the spread of the runs.");
+        return;
     }
     if (marked == 0) {
-        snprintf(ret_headline, size, "No figure differs beyond the spread of the runs.");
+        snprintf(ret_headline, size,
+                 "No figure with a known spread differs beyond it; %zu figure%s no spread.", unknown,
+                 unknown == 1 ? " has" : "s have");
         return;
     }
     used = (size_t)snprintf(ret_headline, size, "%zu of %zu figures differ%s beyond the spread", marked,
                             json_array_size(rows), marked == 1 ? "s" : "");
     json_array_foreach(rows, i, row) {
-        if (!is_marked(row) || named >= NAMED_MAX || used >= size)
+        if (!history_differs(row) || named >= NAMED_MAX || used >= size)
             continue;
         const json_t *change = json_object_get(row, "change_percent");
         char percent[32] = "";
-        if (json_is_number(change))
+        if (json_is_number(change) &&
+            !strchr(result_text(row, "assessment"), ' ')) /* else it is another result's */
             snprintf(percent, sizeof percent, " by %.0f %%", fabs(json_number_value(change)));
         used += (size_t)snprintf(ret_headline + used, size - used, "%s%.60s %s%s (%.40s)",
                                  named++ ? ", " : ": ", result_text(row, "row"),
@@ -92,10 +91,10 @@ static bool add_notes(const json_t *document, struct notes *notes)
         !notes_add(notes, NOTE_ADVICE, "The results are from different machines."))
         return false;
     json_array_foreach(rows, i, row) {
-        better += says(row, "better");
-        worse += says(row, "worse");
-        changed += says(row, "changed");
-        unknown += says(row, "spread unknown");
+        better += history_says(row, "better");
+        worse += history_says(row, "worse");
+        changed += history_says(row, "changed");
+        unknown += history_says(row, "spread unknown");
     }
     if (unknown > 0 &&
         !notes_add(
@@ -123,8 +122,8 @@ static void add_changes(struct charts *charts, const json_t *rows)
     json_array_foreach(rows, i, row) {
         char change[40] = "–";
         const json_t *percent = json_object_get(row, "change_percent");
-        int level = says(row, "worse") ? 3 : says(row, "changed") ? 2 : 0;
-        if (!is_marked(row))
+        int level = history_says(row, "worse") ? 3 : history_says(row, "changed") ? 2 : 0;
+        if (!history_differs(row))
             continue;
         if (json_is_number(percent))
             snprintf(change, sizeof change, "%+.1f %%", json_number_value(percent));
@@ -148,7 +147,7 @@ static void add_figure(struct charts *charts, const json_t *row)
                                                            .x = "result",
                                                            .y = result_text(row, "figure"),
                                                            .decimals = 2,
-                                                           .group = "Over all results"});
+                                                           .group = PICTURES});
     json_t *series = chart_add_series(charts, chart, result_text(row, "figure"), 0);
     json_array_foreach(json_object_get(row, "values"), i, value) {
         char label[24];
@@ -173,19 +172,20 @@ static json_t *make_charts(const json_t *document)
 {
     const json_t *rows = json_object_get(document, "rows");
     struct charts charts = {0};
-    size_t i, marked = 0, drawn = 0;
+    size_t i, marked = 0, count = 0;
     json_t *row;
     json_array_foreach(rows, i, row) {
-        marked += is_marked(row);
+        marked += history_differs(row);
     }
     if (marked > 0)
         add_changes(&charts, rows);
     for (int first = 1; first >= 0; first--) {
         json_array_foreach(rows, i, row) {
-            if (is_marked(row) == (first == 1) && has_numbers(row) && drawn++ < PICTURES_MAX)
+            if (history_differs(row) == (first == 1) && has_numbers(row) && count++ < PICTURES_MAX)
                 add_figure(&charts, row);
         }
     }
+    chart_count_group(&charts, PICTURES, count);
     return charts_take(&charts);
 }
 

@@ -8,6 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#define ARRIVALS "Arrivals and answers"
+#define BACKLOG "Backlog"
+#define PERCENTILES "Latency percentiles"
 #define ROWS_MAX 12 /* rows that are drawn; the JSON has all */
 
 static double figure(const json_t *object, const char *key)
@@ -31,17 +34,18 @@ static void add_slots(struct charts *charts, json_t *series, const json_t *over_
 static void add_arrivals(struct charts *charts, const json_t *row)
 {
     const json_t *over_time = json_object_get(row, "over_time");
-    char about[160];
-    snprintf(about, sizeof about,
-             "%" PRId64 " buyers arrived, %" PRId64
-             " got an answer. The gap between the lines is the backlog.",
-             result_number(row, "arrivals"), result_number(row, "answered"));
+    int64_t arrivals = result_number(row, "arrivals"), answered = result_number(row, "answered");
+    char about[240], came[NUMBER_MAX], served[NUMBER_MAX];
+    snprintf(about, sizeof about, "%s buyers arrived, %s got an answer. %s",
+             number_text((double)arrivals, 0, came), number_text((double)answered, 0, served),
+             answered < arrivals ? "At the end the gap between the lines is those who got no answer."
+                                 : "The gap between the lines is the backlog.");
     json_t *chart = chart_add(charts, &(struct chart_look){.kind = CHART_LINES,
                                                            .title = result_text(row, "strategy"),
                                                            .about = about,
                                                            .x = "seconds",
                                                            .y = "buyers",
-                                                           .group = "Arrivals and answers"});
+                                                           .group = ARRIVALS});
     add_slots(charts, chart_add_series(charts, chart, "arrived", 0), over_time, "arrived");
     add_slots(charts, chart_add_series(charts, chart, "answered", 2), over_time, "answered");
 }
@@ -54,7 +58,7 @@ static void add_backlog(struct charts *charts, const json_t *row)
                                                    .about = "Buyers who have arrived and have no answer yet.",
                                                    .x = "seconds",
                                                    .y = "buyers",
-                                                   .group = "Backlog"});
+                                                   .group = BACKLOG});
     add_slots(charts, chart_add_series(charts, chart, "waiting", CHART_DAMAGE),
               json_object_get(row, "over_time"), "waiting");
 }
@@ -88,7 +92,7 @@ static void add_curve(struct charts *charts, const json_t *row)
             .y = "milliseconds",
             .log_y = true,
             .decimals = 2,
-            .group = "Latency percentiles"});
+            .group = PERCENTILES});
     json_t *open_loop = chart_add_series(charts, chart, "open loop, created orders", 0);
     json_t *closed_loop = closed ? chart_add_series(charts, chart, "closed loop, all answers", 2) : NULL;
     json_array_foreach(curve, i, point) {
@@ -123,16 +127,17 @@ static void add_latencies(struct charts *charts, const json_t *rows)
     }
 }
 
-/* Calls ADD for the first rows that have KEY. */
-static void add_each(struct charts *charts, const json_t *rows, const char *key,
+/* Calls ADD, whose charts are of GROUP, for the first rows that have KEY. */
+static void add_each(struct charts *charts, const json_t *rows, const char *key, const char *group,
                      void (*add)(struct charts *charts, const json_t *row))
 {
-    size_t i, drawn = 0;
+    size_t i, count = 0;
     json_t *row;
     json_array_foreach(rows, i, row) {
-        if (json_object_get(row, key) && drawn++ < ROWS_MAX)
+        if (json_object_get(row, key) && count++ < ROWS_MAX)
             add(charts, row);
     }
+    chart_count_group(charts, group, count);
 }
 
 json_t *rush_charts(const json_t *document)
@@ -140,8 +145,8 @@ json_t *rush_charts(const json_t *document)
     const json_t *rows = json_object_get(document, "rows");
     struct charts charts = {0};
     add_latencies(&charts, rows);
-    add_each(&charts, rows, "curve", add_curve);
-    add_each(&charts, rows, "over_time", add_arrivals);
-    add_each(&charts, rows, "over_time", add_backlog);
+    add_each(&charts, rows, "curve", PERCENTILES, add_curve);
+    add_each(&charts, rows, "over_time", ARRIVALS, add_arrivals);
+    add_each(&charts, rows, "over_time", BACKLOG, add_backlog);
     return charts_take(&charts);
 }

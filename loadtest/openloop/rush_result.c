@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define LATE_SHARE 0.01 /* more late arrivals than this, and the figures are the generator's as well */
+#define UNSERVED_SHARE                                                                                       \
+    0.01 /* more buyers without an answer than this: the slowest hundredth is not among the orders */
 #define FLUSHES_MIN 100 /* fewer say nothing of the slowest hundredth */
 #define STEADY 10       /* the goal: p99 at most this many medians */
 
@@ -83,6 +85,12 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
 
 /* ---- notes --------------------------------------------------------------------------------------------- */
 
+/* A count with its commas, as an argument of a format: each call needs its own BUFFER. */
+static const char *count_of(const json_t *row, const char *key, char buffer[static NUMBER_MAX])
+{
+    return number_text((double)result_number(row, key), 0, buffer);
+}
+
 static double time_of(const json_t *outcome, const char *key)
 {
     return json_number_value(json_object_get(json_object_get(outcome, "latency_ms"), key));
@@ -97,11 +105,12 @@ static bool add_phase(const json_t *row, const json_t *phase, struct notes *note
     FILE *out = open_memstream(&line, &size);
     if (!out)
         return false;
-    fprintf(out, "%s, %s: %" PRId64 " buyers", result_text(row, "strategy"), result_text(phase, "phase"),
-            result_number(phase, "arrivals"));
+    char number[NUMBER_MAX];
+    fprintf(out, "%s, %s: %s buyers", result_text(row, "strategy"), result_text(phase, "phase"),
+            count_of(phase, "arrivals", number));
     json_array_foreach(json_object_get(phase, "outcomes"), i, outcome) {
-        fprintf(out, "%s %s %" PRId64 " (p50 %.1f ms, p99 %.1f, max %.1f)", i ? "," : ":",
-                result_text(outcome, "outcome"), result_number(outcome, "count"), time_of(outcome, "p50"),
+        fprintf(out, "%s %s %s (p50 %.1f ms, p99 %.1f, max %.1f)", i ? "," : ":",
+                result_text(outcome, "outcome"), count_of(outcome, "count", number), time_of(outcome, "p50"),
                 time_of(outcome, "p99"), time_of(outcome, "max"));
     }
     static const struct {
@@ -109,7 +118,7 @@ static bool add_phase(const json_t *row, const json_t *phase, struct notes *note
     } LOST[] = {{"unanswered", "unanswered"}, {"dropped", "dropped"}, {"timed_out", "timed out"}};
     for (i = 0; i < sizeof LOST / sizeof LOST[0]; i++)
         if (result_number(phase, LOST[i].key) > 0)
-            fprintf(out, ", %" PRId64 " %s", result_number(phase, LOST[i].key), LOST[i].words);
+            fprintf(out, ", %s %s", count_of(phase, LOST[i].key, number), LOST[i].words);
     bool well = fclose(out) == 0 && notes_add(notes, NOTE_ADVICE, "%s.", line);
     free(line);
     return well;
@@ -119,33 +128,33 @@ static bool add_warnings(const json_t *row, int64_t late_ms, struct notes *notes
 {
     int64_t arrivals = result_number(row, "arrivals"), late = result_number(row, "late");
     const char *strategy = result_text(row, "strategy");
+    char some[NUMBER_MAX], all[NUMBER_MAX];
+    count_of(row, "arrivals", all);
     if ((double)late > LATE_SHARE * (double)arrivals &&
         !notes_add(
             notes, NOTE_WARNING,
-            "%s: the load generator was too slow: it sent %" PRId64 " of %" PRId64
-            " orders more than %" PRId64
+            "%s: the load generator was too slow: it sent %s of %s orders more than %" PRId64
             " ms late (%.0f ms at most), and the latencies include this. Use a quieter machine or a lower rate.",
-            strategy, late, arrivals, late_ms, json_number_value(json_object_get(row, "worst_lag_ms"))))
+            strategy, count_of(row, "late", some), all, late_ms,
+            json_number_value(json_object_get(row, "worst_lag_ms"))))
         return false;
     if (result_number(row, "behind") > 0 &&
         !notes_add(notes, NOTE_WARNING,
-                   "%s fell behind: %" PRId64
-                   " buyers still waited for a connection when the last buyer arrived. "
+                   "%s fell behind: %s buyers still waited for a connection when the last buyer arrived. "
                    "It cannot sustain this rate, so the wait grows with the length of the sale.",
-                   strategy, result_number(row, "behind")))
+                   strategy, count_of(row, "behind", some)))
         return false;
     if (result_number(row, "dropped") > 0 &&
         !notes_add(notes, NOTE_WARNING,
-                   "%s: %" PRId64 " of %" PRId64
-                   " buyers were dropped, because all connections and the backlog were in use. "
+                   "%s: %s of %s buyers were dropped, because all connections and the backlog were in use. "
                    "The percentiles do not include them.",
-                   strategy, result_number(row, "dropped"), arrivals))
+                   strategy, count_of(row, "dropped", some), all))
         return false;
     return result_number(row, "timed_out") == 0 ||
            notes_add(notes, NOTE_WARNING,
-                     "%s: %" PRId64 " of %" PRId64 " buyers gave up. The percentiles do not include them, "
+                     "%s: %s of %s buyers gave up. The percentiles do not include them, "
                      "so the true delay is longer.",
-                     strategy, result_number(row, "timed_out"), arrivals);
+                     strategy, count_of(row, "timed_out", some), all);
 }
 
 /* Where a strategy stands to the goal for the tail. One that fell behind has a median as bad as its tail, and so no tail. */
@@ -263,6 +272,40 @@ static bool has_details(const json_t *row)
            json_array_size(json_object_get(row, "outcomes")) > 1;
 }
 
+/* The buyers without an answer, if they are so many that the percentiles do not describe the sale; otherwise 0. */
+static int64_t unserved(const json_t *row)
+{
+    int64_t arrivals = result_number(row, "arrivals"), left = arrivals - result_number(row, "answered");
+    return (double)left > UNSERVED_SHARE * (double)arrivals ? left : 0;
+}
+
+/* A sale that left buyers without an answer is worse than any that did not, whatever its percentiles say. */
+static bool is_worse(const json_t *row, const json_t *other)
+{
+    if (unserved(row) != unserved(other))
+        return unserved(row) > unserved(other);
+    return time_of(row, "p99") > time_of(other, "p99");
+}
+
+/* The end of a headline that names the buyers whom WORST left without an answer. */
+static void print_unserved(const json_t *best, const json_t *worst, char *ret_text, size_t size)
+{
+    char left[NUMBER_MAX], arrivals[NUMBER_MAX], time[NUMBER_MAX];
+    size_t used = (size_t)snprintf(
+        ret_text, size, "%s left %s of %s buyers without an answer", result_text(worst, "strategy"),
+        number_text((double)unserved(worst), 0, left), count_of(worst, "arrivals", arrivals));
+    if (best != worst && unserved(best) > 0)
+        snprintf(ret_text + used, size - used, "; %s left %s.", result_text(best, "strategy"),
+                 number_text((double)unserved(best), 0, left));
+    else if (time_of(best, "p99") > 0)
+        snprintf(ret_text + used, size - used, "; 99 of 100 %s within %s ms%s%s.",
+                 best == worst ? "created orders were answered" : "buyers had their order",
+                 number_text(time_of(best, "p99"), 1, time), best == worst ? "" : " with ",
+                 best == worst ? "" : result_text(best, "strategy"));
+    else
+        snprintf(ret_text + used, size - used, ".");
+}
+
 static void print_headline(const json_t *document, char *ret_headline, size_t size)
 {
     const json_t *rows = json_object_get(document, "rows"), *best = NULL, *worst = NULL, *oversold = NULL;
@@ -271,18 +314,20 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
     json_array_foreach(rows, i, row) {
         if (result_number(row, "oversold") > 0 && !oversold)
             oversold = row;
-        if (!json_is_number(json_object_get(json_object_get(row, "latency_ms"), "p99")))
+        if (unserved(row) == 0 && !json_is_number(json_object_get(json_object_get(row, "latency_ms"), "p99")))
             continue;
-        best = !best || time_of(row, "p99") < time_of(best, "p99") ? row : best;
-        worst = !worst || time_of(row, "p99") > time_of(worst, "p99") ? row : worst;
+        best = !best || is_worse(best, row) ? row : best;
+        worst = !worst || is_worse(row, worst) ? row : worst;
     }
     char few[NUMBER_MAX], many[NUMBER_MAX];
     size_t used = 0;
     ret_headline[0] = 0;
     if (oversold)
-        used = (size_t)snprintf(ret_headline, size, "%s sold %" PRId64 " units beyond the stock. ",
-                                result_text(oversold, "strategy"), result_number(oversold, "oversold"));
-    if (best && best == worst)
+        used = (size_t)snprintf(ret_headline, size, "%s sold %s units beyond the stock. ",
+                                result_text(oversold, "strategy"), count_of(oversold, "oversold", few));
+    if (worst && unserved(worst) > 0)
+        print_unserved(best, worst, ret_headline + used, size - used);
+    else if (best && best == worst)
         snprintf(ret_headline + used, size - used,
                  "%s: half of the buyers had their order within %s ms, 99 of 100 within %s ms.",
                  result_text(best, "strategy"), number_text(time_of(best, "p50"), 1, few),

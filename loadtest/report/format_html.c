@@ -152,7 +152,7 @@ static void print_tables(const struct result_table *table, FILE *out)
     bool folded = json_array_size(table->rows) > ROWS_OPEN;
     fputs("<section class=\"card\">\n<h2>Results</h2>\n", out);
     if (folded)
-        fprintf(out, "<details><summary>%zu rows</summary>\n", json_array_size(table->rows));
+        fprintf(out, "<details class=\"rows\"><summary>%zu rows</summary>\n", json_array_size(table->rows));
     if (key_count == 0 || key_count == all_count) {
         print_key_table(table, all, all_count, out);
     } else {
@@ -267,7 +267,7 @@ static void print_origin(const json_t *document, FILE *out)
              at && strlen(at) > 16 ? at + 11 : "",
              (long long)json_integer_value(json_object_get(machine, "cpus")), cpu ? cpu : "?",
              system ? system : "?", json_object_size(settings));
-    fputs("<details>", out);
+    fputs("<details class=\"origin\">", out);
     print_element(out, "summary", "", line);
     fputs("\n<dl class=\"facts\">\n", out);
     print_facts(settings, out);

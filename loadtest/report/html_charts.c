@@ -311,6 +311,22 @@ static void print_chart(const json_t *chart, const char *svg, FILE *out)
     fputs("</figure>\n", out);
 }
 
+/* The heading of a group whose first chart is number FIRST, and how many of its charts are drawn if a limit cut them. */
+static void print_group(const json_t *charts, size_t first, FILE *out)
+{
+    const json_t *chart = json_array_get(charts, first);
+    const char *group = text_of(chart, "group");
+    json_int_t all = json_integer_value(json_object_get(chart, "of_group"));
+    size_t end = first;
+    while (end < json_array_size(charts) && strcmp(text_of(json_array_get(charts, end), "group"), group) == 0)
+        end++;
+    fputs("<h3 class=\"group\">", out);
+    print_escaped(out, group);
+    fputs("</h3>\n", out);
+    if (all > (json_int_t)(end - first))
+        fprintf(out, "<p class=\"quiet\">%zu of %lld are drawn.</p>\n", end - first, (long long)all);
+}
+
 void print_charts(const struct result_table *table, FILE *out)
 {
     json_auto_t *charts = table->kind->charts ? table->kind->charts(table->document) : NULL;
@@ -325,11 +341,8 @@ void print_charts(const struct result_table *table, FILE *out)
         if (strcmp(text_of(chart, "group"), group) != 0) {
             group = text_of(chart, "group");
             fputs("</div>\n", out);
-            if (*group) {
-                fputs("<h3 class=\"group\">", out);
-                print_escaped(out, group);
-                fputs("</h3>\n", out);
-            }
+            if (*group)
+                print_group(charts, i, out);
             fprintf(out, "<div class=\"pictures%s\">\n", *group ? " are-small" : "");
         }
         print_chart(chart, i < drawn ? svg[i] : "", out);

@@ -52,6 +52,10 @@ async function copy(element) {
   }
 }
 
+// Paper cannot be unfolded: the rows are printed even if they are folded on the screen.
+const folds = [...document.querySelectorAll("details.rows:not([open])")];
+addEventListener("beforeprint", () => { for (const fold of folds) fold.open = true; });
+
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
 for (const button of document.querySelectorAll("button.copy")) {
   button.hidden = false;

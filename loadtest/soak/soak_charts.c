@@ -56,6 +56,7 @@ static void add_over_orders(struct charts *charts, const json_t *rows, const cha
             chart_add_point(charts, series, figure(point, "orders") / 1000, figure(point, key) / unit);
         }
     }
+    chart_count_group(charts, look->group, drawn);
 }
 
 json_t *soak_charts(const json_t *document)

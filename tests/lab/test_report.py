@@ -205,7 +205,11 @@ def test_an_exploration_shows_its_shares_and_its_counterexamples_as_lanes(browse
     return [[...row.cells].map((cell) => cell.textContent), [...lanes.rows].map((row) => [...row.cells].map((cell) => cell.textContent))];
     """
     row, lanes = browser.driver.execute_script(script)
-    assert row == ["read-write", "24", "92\u00a0%", "92\u00a0%", "0", "0", "0"]
+    assert row[:2] == ["read-write", "92\u00a0%"] and row[-1] == "24"
+    heads = [head.text for head in browser.all(".matrix thead th")]
+    assert heads[0] == "strategy" and heads[-1] == "schedules"
+    columns = browser.driver.execute_script("return [...document.querySelectorAll('.matrix tbody tr')].map((row) => [...row.cells].map((c) => c.textContent))")
+    assert all(any(cells[i] not in ("0", "?") for cells in columns) for i in range(1, len(heads))), columns  # no empty column
     assert lanes[0] == ["A", "stock", "B"]
     assert lanes[1:6] == [["read 1", "1", ""], ["", "1", "read 1"], ["", "1", "write 0"], ["", "1", "insert"], ["", "0", "commit"]]
     assert lanes[-1] == ["created", "0", ""]
@@ -277,6 +281,42 @@ def test_two_results_are_compared_by_the_spread_of_their_runs(browser, folder):
         check_looks(browser, folder / "history.html", scheme, width)
     assert browser.all("h1")[0].text.startswith("3 of 141 figures differ beyond the spread: mutex changed (verdict), select-for-update worse by 50 %")
     assert "different settings: connections" in browser.all(".warnings")[0].text
+
+
+def compared(folder, *documents):
+    """The rows of a comparison by their names, and its page."""
+    paths = [folder / f"compared-{i}.json" for i, _ in enumerate(documents)]
+    for path, document in zip(paths, documents):
+        path.write_text(json.dumps(document))
+    ran = report(*paths, "--format", "json", "--export-html", folder / "compared.html")
+    assert ran.returncode == 0, ran.stderr
+    rows = {(row["row"], row["figure"]): row["assessment"] for row in json.loads(ran.stdout)["rows"]}
+    return rows, re.search("<h1>(.*?)</h1>", (folder / "compared.html").read_text())[1]
+
+
+def test_a_count_has_no_spread_so_each_difference_of_it_counts(folder):
+    before = json.loads((RESULTS / "explore-none.json").read_text())
+    after = json.loads((RESULTS / "explore-none.json").read_text())
+    row = next(row for row in after["rows"] if row["strategy"] == "read-write")
+    row["oversold"] -= 1
+    row["schedules"] += 1
+    rows, headline = compared(folder, before, after)
+    assert rows["read-write", "oversold"] == "better" and rows["read-write", "schedules"] == "changed"
+    assert headline.startswith("2 of ") and "read-write better by 4 % (oversold)" in headline
+    rows, headline = compared(folder, before, after, before)  # what is back to where it was is not hidden
+    assert rows["read-write", "oversold"] == "better in result 2"
+    assert "read-write better in result 2 (oversold)" in headline
+
+
+def test_a_headline_does_not_claim_a_spread_that_is_not_known(folder):
+    before, after = made_rush(), made_rush()
+    for row in after["rows"]:
+        if row["latency_ms"]["p99"]:
+            row["latency_ms"]["p99"] *= 100
+    rows, headline = compared(folder, before, after)
+    assert rows[NAMES[0], "p99 ms"] == "spread unknown"
+    assert headline == "No figure with a known spread differs beyond it; 5 figures have no spread."
+    assert compared(folder, before, before)[1] == "No figure differs beyond the spread of the runs."
 
 
 @pytest.mark.parametrize(
@@ -380,6 +420,55 @@ def test_a_report_is_printed_in_black_on_white(browser, reports, kind):
         printed = browser.pdf()
     assert printed.startswith(b"%PDF")
     (SHOTS / f"{browser.shots}{kind}.pdf").write_bytes(printed)
+
+
+@pytest.mark.parametrize("kind", ("explore-none", "explore-expire"))
+def test_a_phone_shows_the_damage_without_scrolling(browser, reports, kind):
+    browser.size(390, phone=True)
+    browser.driver.get(reports[kind].as_uri())
+    script = """
+    const table = document.querySelector(".matrix"), pane = table.closest(".scroll").getBoundingClientRect();
+    return [...table.tHead.rows[0].cells].filter((c) => c.getBoundingClientRect().right > pane.right + 1).map((c) => c.textContent);
+    """
+    assert browser.driver.execute_script(script) in ([], ["schedules"])
+
+
+@pytest.mark.parametrize("kind", ("history", "matrix"))
+def test_paper_has_the_rows_and_the_origin(browser, reports, folder, kind):
+    """Nobody can unfold them there."""
+    path = reports.get(kind) or folder / "many.html"
+    if kind == "history":
+        assert report(RESULTS / "compare.json", RESULTS / "compare.json", "--format", "html", "--output", path).returncode == 0
+    browser.driver.get(path.as_uri())
+    with browser.on_paper("light"):
+        browser.driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+        table = browser.all("table.key")[0]
+        assert table.is_displayed() and len(table.text.splitlines()) > 60
+        assert [summary.text for summary in browser.all(".origin summary") if summary.is_displayed()][0].startswith("Measured 20")
+
+
+def test_a_fault_is_marked_in_a_counterexample(reports):
+    """An expiry and a crash are what the explorer made happen; a read is not."""
+    faults = re.findall(r'is-fault">([^<]*)', reports["matrix"].read_text())
+    assert {"its lock ends", "dies"} <= set(faults), set(faults)
+    assert not [fault for fault in faults if "read" in fault or "commit" in fault]
+
+
+def test_a_limit_of_the_pictures_is_stated(reports):
+    assert "<p class=\"quiet\">12 of 15 are drawn.</p>" in reports["made-compare"].read_text()
+    assert re.search(r">12 of \d\d are drawn.<", reports["made-faults"].read_text())
+    assert "are drawn" not in reports["made-rush"].read_text()  # all six are
+
+
+def test_a_search_that_was_cut_short_does_not_say_0(folder):
+    document = json.loads((RESULTS / "explore-none.json").read_text())
+    row = next(row for row in document["rows"] if row["strategy"] == "select-for-update")
+    row["complete"] = False
+    (folder / "short.json").write_text(json.dumps(document))
+    text = report(folder / "short.json", "--format", "html").stdout
+    cells = re.search(r'<th scope="row">select-for-update</th>(.*?)</tr>', text)[1]
+    assert ">?<" in cells and ">0<" not in cells, cells
+    assert "?: none of them, but not all schedules were run." in text
 
 
 # ---- the pictures of the documents ------------------------------------------------------------------

@@ -23,7 +23,7 @@ RUNS = {
     "bench": (("bench", "--only", "sold-out", "--rounds", "1", "--duration", "1s"), r"^\d of 1 goals reached", 1),
     "soak": (("soak", "--strategies", "atomic-statement", "--orders", "2000"), r"^2,000 orders under 1 strategy", 4),
     "growth": (("growth", "--connections", "4", "--products", "10", "--orders", "10000", "--duration", "1s"), r"orders/s, with \d", 6),
-    "diff": (("diff", "read-write", "select-for-update"), r".", 0),
+    "diff": (("diff", "read-write", "select-for-update"), r"^read-write sold \d+ of 100.*; select-for-update sold 100 of 100.*\.$", 0),
     "check": (("check", SHOP, "--env", "PROTECTION=naive"), r"^The service oversold in 1 of 1 runs", 3),
     "explore-own": (("explore", SHOP, "--env", "PROTECTION=naive"), r"^The service is NOT clean", 1),
     "specification": (("explore", str(ROOT / "tests/lab/specs/lost-update.spec")), r".", 0),

@@ -9,6 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What the explorer makes happen. */
+#define PLACE_ENDS "its place ends"
+#define LOCK_ENDS "its lock ends"
+#define RESTARTS "a server restarts, empty"
+#define CANNOT_REACH "cannot reach a server"
+#define DIES "dies"
+
 /* ---- one event ------------------------------------------------------------------------------------------------ */
 
 static void waits_text(const struct event *event, char *ret_text, size_t size)
@@ -31,6 +38,15 @@ static void stock_text(const struct event *event, char *ret_text, size_t size)
     else
         snprintf(ret_text, size, event->what == STEP_TAKE ? "%s, leaving %" PRId64 : "%s %" PRId64,
                  stop_name(event->what), event->value);
+}
+
+bool narration_is_fault(const char *text)
+{
+    static const char *const FAULTS[] = {PLACE_ENDS, LOCK_ENDS, RESTARTS, CANNOT_REACH, DIES};
+    for (size_t i = 0; i < sizeof FAULTS / sizeof FAULTS[0]; i++)
+        if (strcmp(text, FAULTS[i]) == 0)
+            return true;
+    return false;
 }
 
 static void refusal_text(const struct event *event, char *ret_text, size_t size)
@@ -63,14 +79,12 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     case EVENT_WAITS: waits_text(event, ret_text, size); break;
     case STEP_WAIT: snprintf(ret_text, size, "joins the queue"); break;
     case EVENT_RETRY: snprintf(ret_text, size, "conflict: begins again"); break;
-    case EVENT_EXPIRED:
-        snprintf(ret_text, size, event->value == 1 ? "its place ends" : "its lock ends");
-        break;
-    case EVENT_RESTARTED: snprintf(ret_text, size, "a server restarts, empty"); break;
+    case EVENT_EXPIRED: snprintf(ret_text, size, event->value == 1 ? PLACE_ENDS : LOCK_ENDS); break;
+    case EVENT_RESTARTED: snprintf(ret_text, size, RESTARTS); break;
     case EVENT_TIMED_OUT: snprintf(ret_text, size, "has waited too long"); break;
-    case EVENT_CUT: snprintf(ret_text, size, "cannot reach a server"); break;
+    case EVENT_CUT: snprintf(ret_text, size, CANNOT_REACH); break;
     case EVENT_LOCK_STOLEN: snprintf(ret_text, size, "loses its lock to another's release"); break;
-    case EVENT_CRASHED: snprintf(ret_text, size, "dies"); break;
+    case EVENT_CRASHED: snprintf(ret_text, size, DIES); break;
     case EVENT_ENDED:
         if (event->value != ORDER_CREATED)
             snprintf(ret_text, size, "%s", outcome_name((enum outcome)event->value));

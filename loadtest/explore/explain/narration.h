@@ -26,6 +26,8 @@ void narrate(const struct execution *execution, const struct replay *replay, str
 void narration_print(const struct execution *execution, const struct narration *narration, FILE *out);
 /* [{"actor","step","text","stock"}], one for each event; a new reference. */
 json_t *events_json(const struct execution *execution, const struct replay *replay);
+/* Is this text of such an event that of a fault, which the explorer made happen? */
+bool narration_is_fault(const char *text);
 /* {"sold","left","oversold","drift",…,"outcomes"}: the result of the schedule; a new reference. */
 json_t *ending_json(const struct execution *execution);
 

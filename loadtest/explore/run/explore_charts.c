@@ -2,12 +2,15 @@
 #include "loadtest/explore/run/explore_result.h"
 
 #include "loadtest/chart/chart.h"
+#include "loadtest/chart/number_text.h"
+#include "loadtest/explore/explain/narration.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#define COUNTEREXAMPLES "Counterexamples"
 #define LANES_MAX 12 /* counterexamples that are drawn; the JSON has all */
 
 /* Every kind of damage is a column. */
@@ -20,29 +23,53 @@ static const struct damage {
 
 #define DAMAGE_COUNT (sizeof DAMAGE / sizeof DAMAGE[0])
 
-static void add_share(struct charts *charts, json_t *cells, int64_t bad, int64_t schedules)
+#define UNKNOWN "?" /* no bad schedule was seen, but not all were run */
+
+static void add_share(struct charts *charts, json_t *cells, int64_t bad, const json_t *row)
 {
     char text[80];
-    double share = schedules > 0 ? (double)bad / (double)schedules : 0;
+    double share = (double)bad / (double)result_number(row, "schedules");
     snprintf(text, sizeof text, share > 0 && share < 0.01 ? "<1\u00a0%%" : "%.0f\u00a0%%", share * 100);
-    chart_add_cell(charts, cells, bad > 0 ? text : "0",
-                   bad == 0       ? 0
-                   : share < 0.25 ? 1
-                   : share < 0.5  ? 2
-                   : share < 0.75 ? 3
-                                  : 4);
+    if (bad == 0)
+        chart_add_cell(charts, cells, json_is_false(json_object_get(row, "complete")) ? UNKNOWN : "0", 0);
+    else
+        chart_add_cell(charts, cells, text, share < 0.25 ? 1 : share < 0.5 ? 2 : share < 0.75 ? 3 : 4);
+}
+
+/* The kinds of damage that any schedule did. The first one always has its column. */
+static size_t kinds_seen(const json_t *rows, const struct damage **ret_kinds)
+{
+    size_t count = 0, i;
+    json_t *row;
+    for (const struct damage *kind = DAMAGE; kind < DAMAGE + DAMAGE_COUNT; kind++) {
+        bool seen = kind == DAMAGE;
+        json_array_foreach(rows, i, row) {
+            seen |= result_number(row, kind->key) > 0;
+        }
+        if (seen)
+            ret_kinds[count++] = kind;
+    }
+    return count;
 }
 
 static void add_matrix(struct charts *charts, const json_t *rows, const char *faults)
 {
-    const char *columns[DAMAGE_COUNT + 2] = {"schedules"};
-    char about[200];
-    size_t i, j;
+    const struct damage *kinds[DAMAGE_COUNT];
+    const char *columns[DAMAGE_COUNT + 2] = {NULL};
+    char about[400];
+    size_t i, j, count = kinds_seen(rows, kinds);
+    bool incomplete = false;
     json_t *row;
-    for (i = 0; i < DAMAGE_COUNT; i++)
-        columns[i + 1] = DAMAGE[i].heading;
-    snprintf(about, sizeof about, "Share of the schedules that were run, with faults: %.60s.",
-             *faults ? faults : "none");
+    for (j = 0; j < count; j++)
+        columns[j] = kinds[j]->heading;
+    columns[count] = "schedules";
+    json_array_foreach(rows, i, row) {
+        incomplete |= json_is_false(json_object_get(row, "complete"));
+    }
+    snprintf(about, sizeof about, "Share of the schedules that were run, with faults: %.60s.%s%s",
+             *faults ? faults : "none",
+             incomplete ? " " UNKNOWN ": none of them, but not all schedules were run." : "",
+             count < DAMAGE_COUNT ? " Damage that no schedule did has no column." : "");
     json_t *chart = chart_add(
         charts, &(struct chart_look){
                     .kind = CHART_MATRIX, .title = "Schedules that went wrong", .about = about, .x = ""});
@@ -51,23 +78,12 @@ static void add_matrix(struct charts *charts, const json_t *rows, const char *fa
         int64_t schedules = result_number(row, "schedules");
         if (schedules == 0)
             continue;
-        char count[32];
+        char text[NUMBER_MAX];
         json_t *cells = chart_add_cells(charts, chart, result_text(row, "strategy"));
-        snprintf(count, sizeof count, "%" PRId64, schedules);
-        chart_add_cell(charts, cells, count, 0);
-        for (j = 0; j < DAMAGE_COUNT; j++)
-            add_share(charts, cells, result_number(row, DAMAGE[j].key), schedules);
+        for (j = 0; j < count; j++)
+            add_share(charts, cells, result_number(row, kinds[j]->key), row);
+        chart_add_cell(charts, cells, number_text((double)schedules, 0, text), 0);
     }
-}
-
-/* Events that the explorer makes happen. */
-static bool is_fault(const char *step)
-{
-    static const char *const FAULTS[] = {"expire", "crash", "restart", "cut"};
-    for (size_t i = 0; i < sizeof FAULTS / sizeof FAULTS[0]; i++)
-        if (strcmp(step, FAULTS[i]) == 0)
-            return true;
-    return false;
 }
 
 /* What an order did in a step: the value that it read or wrote, the outcome at its end, or the name of the step. */
@@ -98,9 +114,8 @@ static void add_lanes(struct charts *charts, const json_t *row, const json_t *co
     snprintf(title, sizeof title, "%.80s%s%.60s", result_text(row, "strategy"),
              strcmp(faults, "none") == 0 || !*faults ? "" : ", ", strcmp(faults, "none") == 0 ? "" : faults);
     json_t *chart = chart_add(
-        charts,
-        &(struct chart_look){
-            .kind = CHART_LANES, .title = title, .about = about, .x = "", .group = "Counterexamples"});
+        charts, &(struct chart_look){
+                    .kind = CHART_LANES, .title = title, .about = about, .x = "", .group = COUNTEREXAMPLES});
     chart_name_marks(charts, chart, lanes);
     json_array_foreach(steps, i, step) {
         const char *actor = result_text(step, "actor");
@@ -109,19 +124,20 @@ static void add_lanes(struct charts *charts, const json_t *row, const json_t *co
         if (json_is_integer(json_object_get(step, "stock")))
             snprintf(stock, sizeof stock, "%" PRId64, result_number(step, "stock"));
         chart_add_step(charts, chart, lane, words_of(step, outcomes, lane), stock,
-                       is_fault(result_text(step, "step")));
+                       narration_is_fault(result_text(step, "text")));
     }
 }
 
 void explore_add_counterexamples(struct charts *charts, const json_t *rows)
 {
-    size_t i, drawn = 0;
+    size_t i, count = 0;
     json_t *row;
     json_array_foreach(rows, i, row) {
         const json_t *counterexample = json_object_get(row, "witness");
-        if (json_array_size(json_object_get(counterexample, "steps")) > 0 && drawn++ < LANES_MAX)
+        if (json_array_size(json_object_get(counterexample, "steps")) > 0 && count++ < LANES_MAX)
             add_lanes(charts, row, counterexample);
     }
+    chart_count_group(charts, COUNTEREXAMPLES, count);
 }
 
 json_t *explore_charts(const json_t *document)

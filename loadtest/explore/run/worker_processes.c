@@ -141,9 +141,10 @@ static void take_line(const char *line, struct progress *progress, const struct 
         found->oversold += json_integer_value(json_object_get(row, "oversold"));
         progress_step_done(progress);
     } else if (said && at < pool->count) {
-        progress_label(progress, "%s", pool->chosen[at]->name);
-        snprintf(detail, sizeof detail, "; so far %" PRId64 " schedules, %" PRId64 " oversold",
-                 found->schedules, found->oversold);
+        /* Not drawn before its details: the workers report by turns, so the line would flicker. */
+        snprintf(progress->label, sizeof progress->label, "%s", pool->chosen[at]->name);
+        snprintf(detail, sizeof detail, "; %" PRId64 " of %" PRId64 " oversold so far", found->oversold,
+                 found->schedules);
         progress_update(progress, (double)json_integer_value(json_object_get(said, "percent")) / 100, detail);
     }
     json_decref(said);

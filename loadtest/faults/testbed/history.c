@@ -72,6 +72,14 @@ void fault_history_oddity(struct fault_history *history, const char *text)
     pthread_mutex_unlock(&history->mutex);
 }
 
+size_t fault_history_size(struct fault_history *history)
+{
+    pthread_mutex_lock(&history->mutex);
+    size_t count = history->count;
+    pthread_mutex_unlock(&history->mutex);
+    return count;
+}
+
 int64_t fault_history_served(struct fault_history *history, size_t strategy)
 {
     pthread_mutex_lock(&history->mutex);

@@ -64,6 +64,8 @@ void fault_history_close(struct fault_history *history);
 void fault_history_begin_cycle(struct fault_history *history);
 /* Records an intent before its first request. False when out of memory. */
 bool fault_history_intend(struct fault_history *history, size_t strategy, size_t *ret_number);
+/* How many intents have been recorded. */
+size_t fault_history_size(struct fault_history *history);
 /* Records how the intent ended. */
 void fault_history_told(struct fault_history *history, size_t number, const struct intent *end);
 /* Keeps the first description of a wrong answer, and ignores later ones. */

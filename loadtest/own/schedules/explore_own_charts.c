@@ -6,7 +6,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#define SCHEDULES "Schedules"
 #define LANES_MAX 12 /* schedules that are drawn; the JSON has all */
 
 static const char *const LANES[ACTORS_MAX] = {"A", "B", "C", "D"};
@@ -44,14 +46,15 @@ static void add_schedule(struct charts *charts, const json_t *schedule)
                                                            .title = result_text(schedule, "verdict"),
                                                            .about = about,
                                                            .x = "",
-                                                           .group = "Schedules"});
+                                                           .group = SCHEDULES});
     chart_name_marks(charts, chart, names);
     json_array_foreach(json_object_get(schedule, "steps"), i, step) {
         size_t lane = (size_t)(*result_text(step, "actor") - 'A');
         print_words(step, words, sizeof words);
         if (json_is_integer(json_object_get(step, "stock")))
             snprintf(stock, sizeof stock, "%" PRId64, result_number(step, "stock"));
-        chart_add_step(charts, chart, lane < lanes ? lane : 0, words, stock, false);
+        chart_add_step(charts, chart, lane < lanes ? lane : 0, words, stock,
+                       strstr(words, "(fault: ") != NULL);
     }
 }
 
@@ -64,5 +67,6 @@ json_t *explore_own_charts(const json_t *document)
         if (i < LANES_MAX)
             add_schedule(&charts, schedule);
     }
+    chart_count_group(&charts, SCHEDULES, i);
     return charts_take(&charts);
 }

@@ -3,7 +3,9 @@
 #include "tests/unit/unit.h"
 
 #include "base/text.h"
+#include "loadtest/chart/chart.h"
 #include "loadtest/chart/gnuplot.h"
+#include "loadtest/chart/svg.h"
 #include "loadtest/cli/progress.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/compare/compare_result.h"
@@ -365,6 +367,73 @@ static void test_rates_begin_again_with_a_step(void **state)
     assert_int_equal(progress.rate_count, 0);
 }
 
+/* A drawing of a line from (0, FIRST) to (1, LAST); to be freed. */
+static char *drawn_line(double first, double last, bool log_y)
+{
+    struct charts charts = {0};
+    char *text;
+    const char **svg;
+    json_t *chart = chart_add(
+        &charts, &(struct chart_look){
+                     .kind = CHART_LINES, .title = "line", .x = "seconds", .y = "ms", .log_y = log_y});
+    json_t *series = chart_add_series(&charts, chart, "line", 0);
+    chart_add_point(&charts, series, 0, first);
+    chart_add_point(&charts, series, 1, last);
+    json_auto_t *list = charts_take(&charts);
+    assert_int_equal(charts_draw(list, &text, &svg), 1);
+    char *copy = strdup(svg[0]);
+    assert_non_null(copy);
+    free(svg);
+    free(text);
+    return copy;
+}
+
+static void test_an_axis_has_labels_that_people_read(void **state)
+{
+    if (!gnuplot_is_possible())
+        skip();
+    char *powers = drawn_line(10, 1000, true), *more = drawn_line(100, 50000, true),
+         *zeros = drawn_line(0, 0, false);
+    assert_has(powers, ">10<");
+    assert_has(powers, ">1,000<");
+    assert_has(more, ">100<");
+    assert_null(strstr(zeros, "0.00000"));
+    assert_has(zeros, ">1<");
+    free(powers);
+    free(more);
+    free(zeros);
+}
+
+static void test_a_narrow_line_keeps_what_matters(void **state)
+{
+    struct progress progress = {
+        .steps = 47, .step = 22, .label = "select-for-update", .rates = {100, 200}, .rate_count = 2};
+    char line[PROGRESS_LINE_MAX];
+    const char *detail = "; 56 of 1234 oversold so far";
+    assert_string_equal(progress_line(&progress, 0.5, 30, detail, 150, line),
+                        "[############------------] 23 of 47, about 30 s left  select-for-update; 56 of 1234 "
+                        "oversold so far, 200 orders/s ▅█");
+    assert_string_equal(progress_line(&progress, 0.5, 30, detail, 79, line),
+                        "[#####-----] 23 of 47, about 30 s left  select-for-update; 56 of 1234 oversold ");
+    assert_string_equal(progress_line(&progress, 0.5, 30, "", 72, line),
+                        "[#####-----] 23 of 47, about 30 s left  select-for-update, 200 orders/s");
+    assert_string_equal(progress_line(&progress, 1, 30, "", 5, line), "[####");
+}
+
+/* The details that follow a label would come too late if the label had taken their turn. */
+static void test_a_label_leaves_the_turn_to_the_details(void **state)
+{
+    struct progress progress = progress_begin(2);
+    progress.shown = true;
+    progress_label(&progress, "next");
+    assert_int_equal(progress.drawn_us, 0);
+    progress_update(&progress, 0.5, ": details");
+    assert_true(progress.drawn_us > 0 && progress.done == 0.25);
+    progress_update(&progress, 0.9, ": too early");
+    assert_true(progress.done == 0.25);
+    progress_wipe();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +453,9 @@ int main(void)
         cmocka_unit_test(test_html_is_escaped),
         cmocka_unit_test(test_a_sparkline_has_a_block_for_each_number),
         cmocka_unit_test(test_rates_begin_again_with_a_step),
+        cmocka_unit_test(test_an_axis_has_labels_that_people_read),
+        cmocka_unit_test(test_a_narrow_line_keeps_what_matters),
+        cmocka_unit_test(test_a_label_leaves_the_turn_to_the_details),
         cmocka_unit_test(test_html_begins_with_the_finding),
         cmocka_unit_test(test_the_command_is_one_for_a_shell),
         cmocka_unit_test(test_a_plot_takes_no_orders_from_a_name),

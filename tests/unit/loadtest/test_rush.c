@@ -10,16 +10,16 @@
 struct figures {
     const char *strategy;
     double p50, p99;
-    int behind, late, dropped, timed_out;
+    int behind, late, dropped, timed_out, left;
 };
 
 static json_t *row_of(const struct figures *f)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:{s:f, s:f}, s:[], s:[]}",
-                     "strategy", f->strategy, "guarantee", "safe", "verdict", "ok", "arrivals", 1000,
-                     "created", 900, "behind", f->behind, "late", f->late, "dropped", f->dropped, "timed_out",
-                     f->timed_out, "worst_lag_ms", 12.0, "p99_over_p50", f->p99 / f->p50, "latency_ms", "p50",
-                     f->p50, "p99", f->p99, "phases", "outcomes");
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:{s:f, s:f}, s:[], s:[]}",
+                     "strategy", f->strategy, "guarantee", "safe", "verdict", "ok", "arrivals", 15000,
+                     "answered", 15000 - f->left, "created", 900, "behind", f->behind, "late", f->late,
+                     "dropped", f->dropped, "timed_out", f->timed_out, "worst_lag_ms", 12.0, "p99_over_p50",
+                     f->p99 / f->p50, "latency_ms", "p50", f->p50, "p99", f->p99, "phases", "outcomes");
 }
 
 /* The document as Markdown, to be freed. ROWS is stolen. */
@@ -123,8 +123,8 @@ static void test_withheld_time_is_a_share_of_all_processors(void **state)
 static void test_warnings_name_what_no_percentile_shows(void **state)
 {
     static const struct figures ROWS[] = {
-        {"punctual", .p50 = 2, .p99 = 4, .late = 10}, /* one in a hundred may be late */
-        {"slow", .p50 = 2, .p99 = 4, .late = 11},
+        {"punctual", .p50 = 2, .p99 = 4, .late = 150}, /* one in a hundred may be late */
+        {"slow", .p50 = 2, .p99 = 4, .late = 151},
         {"lossy", .p50 = 2, .p99 = 4, .dropped = 7, .timed_out = 93},
     };
     json_t *rows = json_array();
@@ -132,11 +132,46 @@ static void test_warnings_name_what_no_percentile_shows(void **state)
         json_array_append_new(rows, row_of(&ROWS[i]));
     char *text = printed(rows, 0);
     check_has(text, "Open loop: 400 buyers per second for 2s");
-    check_has(text, "slow: the load generator was too slow: it sent 11 of 1000 orders");
+    check_has(text, "slow: the load generator was too slow: it sent 151 of 15,000 orders");
     assert_null(strstr(text, "punctual: the load generator"));
-    check_has(text, "lossy: 7 of 1000 buyers were dropped");
-    check_has(text, "lossy: 93 of 1000 buyers gave up");
+    check_has(text, "lossy: 7 of 15,000 buyers were dropped");
+    check_has(text, "lossy: 93 of 15,000 buyers gave up");
     free(text);
+}
+
+/* The percentiles are those of the created orders, so they do not show the buyers who left without an answer. */
+static void test_the_headline_counts_who_got_no_answer(void **state)
+{
+    static const struct {
+        struct figures rows[2];
+        const char *headline;
+    } CASES[] = {
+        {{{"a", .p50 = 1, .p99 = 4, .left = 150}, {"b", .p50 = 1, .p99 = 9}},
+         "99 of 100 buyers had their order within 4.0 ms with a, and within 9.0 ms with b."},
+        {{{"a", .p50 = 1, .p99 = 4, .left = 612}, {"b", .p50 = 1, .p99 = 9}},
+         "a left 612 of 15,000 buyers without an answer; 99 of 100 buyers had their order within 9.0 ms with b."},
+        {{{"a", .p50 = 1, .p99 = 4, .left = 1164}, {"b", .p50 = 1, .p99 = 9, .left = 295}},
+         "a left 1,164 of 15,000 buyers without an answer; b left 295."},
+        {{{"a", .p50 = 1, .p99 = 4, .left = 612}},
+         "a left 612 of 15,000 buyers without an answer; 99 of 100 created orders were answered within 4.0 ms."},
+        {{{"a", .p50 = 1, .p99 = 4}},
+         "a: half of the buyers had their order within 1.0 ms, 99 of 100 within 4.0 ms."},
+    };
+    for (size_t i = 0; i < COUNT(CASES); i++) {
+        char headline[256];
+        json_auto_t *rows = json_array();
+        for (size_t j = 0; j < 2 && CASES[i].rows[j].strategy; j++)
+            json_array_append_new(rows, row_of(&CASES[i].rows[j]));
+        json_auto_t *document = json_pack("{s:O}", "rows", rows);
+        rush_result.headline(document, headline, sizeof headline);
+        assert_string_equal(headline, CASES[i].headline);
+    }
+    /* One that answered nobody has no percentiles. */
+    char headline[256];
+    json_auto_t *none = json_pack("{s:[{s:s, s:i, s:i, s:{s:n}}]}", "rows", "strategy", "a", "arrivals", 1200,
+                                  "answered", 0, "latency_ms", "p99");
+    rush_result.headline(none, headline, sizeof headline);
+    assert_string_equal(headline, "a left 1,200 of 1,200 buyers without an answer.");
 }
 
 static void test_every_column_says_what_it_is(void **state)
@@ -155,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_the_reason_of_a_long_tail_is_measured),
         cmocka_unit_test(test_withheld_time_is_a_share_of_all_processors),
         cmocka_unit_test(test_warnings_name_what_no_percentile_shows),
+        cmocka_unit_test(test_the_headline_counts_who_got_no_answer),
         cmocka_unit_test(test_every_column_says_what_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
