@@ -203,8 +203,11 @@ static void say_end(const struct shop_service *service, size_t i, const siginfo_
         snprintf(how, sizeof how, "exit status %d", end->si_status);
     else
         snprintf(how, sizeof how, "signal %d, %s", end->si_status, strsignal(end->si_status));
-    shop_complain(service->description, "start",
-                  "has ended (%s) before the test was over. The last output of instance %zu:", how, i + 1);
+    shop_complain(
+        service->description, "start",
+        "has ended (%s) before the test was over. Correct \"start\" or \"env\"; try the command in a shell. The "
+        "last output of instance %zu:",
+        how, i + 1);
     print_log_tail(service->log[i], TAIL_LINES);
 }
 

@@ -71,7 +71,7 @@ MISTAKES = {
     "wrong SQL in stock": ("decrement", {"stock": "SELECT n FROM prduct"}, ['"stock" fails', 'relation "prduct" does not exist', "Correct the SQL"]),
     "wrong SQL in sold": ("decrement", {"sold": "SELECT sum(quantity) FROM order_item"}, ['"sold" gives NULL', "coalesce"]),
     "wrong SQL in invariant": ("decrement", {"invariant": "SELECT 7"}, ['"invariant[0]"', "neither true nor false"]),
-    "does not start": ("decrement", {"start": ["sh", "-c", "echo no such module; exit 4"]}, ['"start" has ended (exit status 4)', "no such module"]),
+    "does not start": ("decrement", {"start": ["sh", "-c", "echo no such module; exit 4"]}, ['"start" has ended (exit status 4)', "no such module", 'Correct "start" or "env"']),
     "is never ready": ("decrement", {"start": ["sleep", "3600"], "start_timeout_ms": 300}, ['"ready" took longer than 300 ms', "start_timeout_ms"]),
     "another database": ("decrement", {"env": {"PORT": "{port}", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}}, ['"start" has ended', "port 1 failed"]),
     "wants TLS": ("decrement", {"env": {"PORT": "{port}", "DATABASE_URL": "{postgres}?sslmode=require"}},
