@@ -154,8 +154,9 @@ static bool begins_with(const char *text, const char *word)
 static bool only_draws_number(const char *text)
 {
     const char *call = strchr(text, '(');
-    return begins_with(text, "SELECT NEXTVAL") && call && !strpbrk(call + 1, "(,") &&
-           !strcasestr(text, " FROM ");
+    const char *behind = call ? strchr(call, ')') : NULL;
+    return begins_with(text, "SELECT NEXTVAL") && behind && !strpbrk(call + 1, "(,") &&
+           !strcasestr(behind, "FROM");
 }
 
 /* A statement that neither reads nor writes rows, nor takes or releases a lock. */
@@ -182,10 +183,33 @@ static void append_statement(char *text, const char *statement, bool *trivial)
     *trivial = false;
 }
 
+/* A message of the unit from BYTES to END binds the portal NAME. */
+static bool binds_portal(const char *bytes, const char *end, const char *name)
+{
+    for (size_t length; bytes < end; bytes += length) {
+        const char *at = bytes + MESSAGE_HEADER;
+        length = message_length(bytes, (size_t)(end - bytes));
+        if (*bytes == 'B' && strcmp(take_text(&at, bytes + length), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Appends what an Execute message does of which no Bind of the same unit has the text. The unit before it may have bound the portal, or
+ * have taken the first rows of a cursor. */
+static void describe_execute(const struct prepared_statements *prepared, const char *unit,
+                             const char *message, size_t length, char *text)
+{
+    const char *at = message + MESSAGE_HEADER, *name = take_text(&at, message + length);
+    if (!binds_portal(unit, message, name) && !(prepared->trivial_portal && *name == '\0'))
+        message_append_text(text, "(continues the statement before)");
+}
+
 bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
                    char ret_text[static MESSAGE_TEXT])
 {
-    bool executes = false, trivial = true;
+    const char *unit = bytes;
+    bool trivial = true;
     ret_text[0] = '\0';
     for (size_t length; count > 0; bytes += length, count -= length) {
         length = message_length(bytes, count);
@@ -197,12 +221,15 @@ bool describe_unit(struct prepared_statements *prepared, const char *bytes, size
             remember_statement(prepared, at, end);
         else if (*bytes == 'B')
             describe_bind(prepared, at, end, statement);
+        else if (*bytes == 'E')
+            describe_execute(prepared, unit, bytes, length, statement);
         else if (*bytes == 'F')
-            message_append(statement, "(a function call)", strlen("(a function call)"));
+            message_append_text(statement, "(a function call)");
+        if (*bytes == 'B' && *at == '\0')
+            prepared->trivial_portal = is_trivial(statement);
         append_statement(ret_text, statement, &trivial);
-        executes |= message_is(bytes, "QEF");
     }
-    return !executes || trivial;
+    return trivial;
 }
 
 /* ---- from the server --------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ struct prepared_statements {
         char name[64], text[MESSAGE_TEXT];
     } item[PREPARED_MAX];
     size_t count;
+    bool trivial_portal; /* the unnamed portal is bound to BEGIN or the like */
 };
 
 /* The number in four bytes. */
@@ -30,7 +31,7 @@ size_t unit_length(const char *bytes, size_t count);
 unsigned unit_has(const char *bytes, size_t count, char type);
 
 /* Writes the statements of a complete unit with their parameters as one line, without BEGIN, SET and the like, and notes what the unit
- * prepares. True: none is left, so the unit neither reads nor writes rows, nor takes or releases a lock. */
+ * prepares and binds. A statement counts from Bind on, when PostgreSQL takes its snapshot. True: none is left, so the unit neither reads nor writes rows, nor takes or releases a lock. */
 bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
                    char ret_text[static MESSAGE_TEXT]);
 

@@ -16,11 +16,11 @@ static const char WRONG[] =
 struct postgres_state {
     bool started; /* the startup message has passed */
     /* Of the unit that was read last. */
-    bool awaited;      /* the server has not answered all of it */
-    bool ends_ready;   /* ReadyForQuery is the end of the answer: it is no unit that Flush ends */
-    unsigned executes; /* else: results that are still to come */
-    bool copies;       /* the server reads rows for COPY, and ignores Sync */
-    bool skips;        /* after an error the server ignores all up to Sync */
+    bool awaited;     /* the server has not answered all of it */
+    bool ends_ready;  /* ReadyForQuery is the end of the answer: it is no unit that Flush ends */
+    unsigned results; /* else: answers to Bind and Execute that are still to come */
+    bool copies;      /* the server reads rows for COPY, and ignores Sync */
+    bool skips;       /* after an error the server ignores all up to Sync */
     struct prepared_statements prepared;
 };
 
@@ -66,8 +66,8 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
         seen->problem = WRONG;
     if (length > 0 && length != MESSAGE_WRONG) {
         state->ends_ready = unit_has(bytes, length, 'H') == 0;
-        state->executes = state->skips ? 0 : unit_has(bytes, length, 'E');
-        state->awaited = state->ends_ready || state->executes > 0;
+        state->results = state->skips ? 0 : unit_has(bytes, length, 'B') + unit_has(bytes, length, 'E');
+        state->awaited = state->ends_ready || state->results > 0;
         seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
     }
     return (struct wire_unit){.length = length, .way = UNIT_HELD};
@@ -79,10 +79,10 @@ static void note_end(struct postgres_state *state, struct gate_connection *seen,
     state->copies = type == 'G' || (state->copies && type != 'Z' && type != 'E');
     state->skips = (type == 'E' && !state->ends_ready) || (state->skips && type != 'Z');
     if (state->skips)
-        state->executes = 0;
-    else if (message_is(&type, "CIs") && state->executes > 0)
-        state->executes--;
-    if (type == 'Z' || (!state->ends_ready && state->executes == 0))
+        state->results = 0;
+    else if (message_is(&type, "2CIs") && state->results > 0)
+        state->results--;
+    if (type == 'Z' || (!state->ends_ready && state->results == 0))
         seen->running = state->awaited = false;
 }
 

@@ -15,6 +15,7 @@ from test_pages import framework_needs
 # Further protections for the Python sample, in the place of its table.
 SERVICES = '''
 import ctypes
+import struct
 
 
 def pipelined(*groups):
@@ -62,6 +63,54 @@ def two_pipelines(product, quantity):
     return pipelined([INSERT], [TAKE])[0] == 1
 
 
+def message(kind, body=b""):
+    return kind + struct.pack(">I", len(body) + 4) + body
+
+
+def rows_until(stream, last):
+    """The rows up to a message of one of the types LAST."""
+    rows = []
+    while True:
+        kind, length = struct.unpack(">cI", stream.read(5))
+        body = stream.read(length - 4)
+        if kind == b"E":
+            raise ConnectionError(body)
+        if kind == b"D":
+            rows.append(body[6:].decode())
+        if kind in last:
+            return rows
+
+
+def run(stream, sql, asks=False):
+    """ASKS: for the columns of the portal before it is executed, as cursors of several drivers do."""
+    stream.write(message(b"P", b"\\0" + sql.encode() + b"\\0\\0\\0") + message(b"B", bytes(8)))
+    if asks:
+        stream.write(message(b"D", b"P\\0") + message(b"H"))
+        stream.flush()
+        rows_until(stream, b"Tn")
+    stream.write(message(b"E", bytes(5)) + message(b"S"))
+    stream.flush()
+    return rows_until(stream, b"Z")
+
+
+def portal(product, quantity):
+    """naive, over a connection that libpq opens."""
+    pq = ctypes.CDLL("libpq.so.5")
+    pq.PQconnectdb.restype = ctypes.c_void_p
+    connection = ctypes.c_void_p(pq.PQconnectdb(os.environ["DATABASE_URL"].encode()))
+    try:
+        with socket.socket(fileno=os.dup(pq.PQsocket(connection))) as server, server.makefile("rwb") as stream:
+            server.setblocking(True)
+            count = int(run(stream, f"SELECT count FROM product WHERE id = {product}", asks=True)[0])
+            if count < quantity:
+                return False
+            run(stream, f"WITH taken AS (UPDATE product SET count = {count - quantity} WHERE id = {product})"
+                        f" INSERT INTO order_item (product_id, quantity) VALUES ({product}, {quantity})")
+            return True
+    finally:
+        pq.PQfinish(connection)
+
+
 def write(cursor, product, quantity, count):
     cursor.execute("UPDATE product SET count = %s WHERE id = %s", (count - quantity, product))
     cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
@@ -106,6 +155,7 @@ def numbers_in_blocks(product, quantity):
 PROTECTIONS = {
     "pipeline": pipeline,
     "two-pipelines": two_pipelines,
+    "portal": portal,
     "two-connections": two_connections,
     "locked-by-another": locked_by_another,
     "numbers-in-blocks": numbers_in_blocks,
@@ -169,6 +219,15 @@ def test_a_statement_that_is_sent_before_the_answer_to_the_last_one(services):
     assert [step["text"].split()[0] for step in steps if step["actor"] == "A"] == ["INSERT", "UPDATE"], steps
     assert [step["answer"] for step in steps if step["text"].startswith("INSERT")] == ["INSERT 0 1"] * 2, steps
     assert found["differed"] == 0, found
+
+
+def test_a_portal_that_is_executed_later(services):
+    """PostgreSQL takes the snapshot at Bind, so Bind and Execute are a step each."""
+    found = is_complete(result(services, "portal"), "oversold")
+    assert found["schedules"] == 20, found
+    late = result(services, "portal", "--replay", "A>1 B>end A>end")["counterexample"]
+    texts = [step["text"] for step in late["steps"] if step["actor"] == "A"]
+    assert late["sold"] == 2 and texts[:2] == ["SELECT count FROM product WHERE id = 1", "(continues the statement before)"], late
 
 
 PREPARED = """

@@ -26,8 +26,8 @@ static void add_message(struct stream *stream, char type, const void *body, size
         add(stream, body, size);
 }
 
-/* A statement as JDBC and node-postgres send it: Parse, Bind with one text parameter or none, Execute. */
-static void add_statement(struct stream *stream, const char *text, const char *parameter)
+/* Parse, and Bind with one text parameter or none. */
+static void add_portal(struct stream *stream, const char *text, const char *parameter)
 {
     struct stream parse = {0}, bind = {0};
     uint16_t none = 0, one = htons(1);
@@ -45,7 +45,18 @@ static void add_statement(struct stream *stream, const char *text, const char *p
     }
     add(&bind, &none, 2);
     add_message(stream, 'B', bind.bytes, bind.count);
+}
+
+static void add_execute(struct stream *stream)
+{
     add_message(stream, 'E', "\0\0\0\0\0", 5);
+}
+
+/* A statement as JDBC and node-postgres send it. */
+static void add_statement(struct stream *stream, const char *text, const char *parameter)
+{
+    add_portal(stream, text, parameter);
+    add_execute(stream);
 }
 
 static void expect(const struct stream *stream, const char *text, bool trivial)
@@ -99,6 +110,46 @@ static void test_nothing_is_executed(void **state)
     expect(&stream, "", true);
 }
 
+/* PostgreSQL takes the snapshot of a SELECT at Bind, and returns rows at Execute, which may come in a later unit. */
+static void test_a_portal_is_executed_in_a_later_unit(void **state)
+{
+    static const struct {
+        const char *statement, *bound, *executed;
+    } CASES[] = {
+        {"SELECT 1", "SELECT 1", "(continues the statement before)"},
+        {"BEGIN", "", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        struct prepared_statements prepared = {0};
+        struct stream binds = {0}, executes = {0};
+        char described[MESSAGE_TEXT];
+        bool trivial = *CASES[i].bound == '\0';
+        add_portal(&binds, CASES[i].statement, NULL);
+        add_message(&binds, 'D', "P", 2);
+        add_message(&binds, 'H', NULL, 0);
+        add_execute(&executes);
+        add_message(&executes, 'S', NULL, 0);
+        assert_int_equal(describe_unit(&prepared, binds.bytes, binds.count, described), trivial);
+        assert_string_equal(described, CASES[i].bound);
+        for (int times = 0; times < 2; times++) { /* a cursor */
+            assert_int_equal(describe_unit(&prepared, executes.bytes, executes.count, described), trivial);
+            assert_string_equal(described, CASES[i].executed);
+        }
+    }
+}
+
+/* The unit binds one portal, and executes another one of before. */
+static void test_two_portals(void **state)
+{
+    (void)state;
+    struct stream stream = {0};
+    add_portal(&stream, "SET search_path = shop", NULL);
+    add_message(&stream, 'E', "cursor\0\0\0\0\0", 11);
+    add_message(&stream, 'S', NULL, 0);
+    expect(&stream, "(continues the statement before)", false);
+}
+
 static void test_a_number_of_a_sequence(void **state)
 {
     static const struct {
@@ -108,7 +159,11 @@ static void test_a_number_of_a_sequence(void **state)
         {"select nextval ('order_seq')", true},
         {"SELECT NEXTVAL('order_seq') AS id;", true},
         {"select  nextval($1)", true},
+        {"SELECT nextval('from_seq')", true},
         {"SELECT nextval('order_seq') FROM product FOR UPDATE", false},
+        {"SELECT nextval('order_seq')\nFROM\nproduct FOR UPDATE", false},
+        {"SELECT nextval('order_seq')\fFROM product FOR UPDATE", false},
+        {"SELECT nextval('order_seq')FROM product FOR UPDATE", false},
         {"SELECT nextval('order_seq'), pg_advisory_lock(1)", false},
         {"SELECT nextval('order_seq') WHERE pg_try_advisory_lock(1)", false},
         {"SELECT nextval('order_seq'); DELETE FROM product", false},
@@ -258,6 +313,29 @@ static void test_a_statement_waits_for_the_result_of_one_that_flush_ends(void **
     assert_int_equal(turn(&executes), 0);
 }
 
+/* Flush also ends a unit that only binds. It has ended when PostgreSQL has bound, and so has taken its snapshot. */
+static void test_a_unit_that_binds_ends_with_its_answer(void **state)
+{
+    (void)state;
+    begin();
+    struct stream binds = {0}, executes = {0};
+    add_portal(&binds, "SELECT 1", NULL);
+    add_message(&binds, 'D', "P", 2);
+    add_message(&binds, 'H', NULL, 0);
+    add_execute(&executes);
+    add_message(&executes, 'S', NULL, 0);
+    assert_int_equal(turn(&binds), binds.count);
+    assert_false(seen.trivial);
+    seen.running = true;
+    answer('1', NULL, 0);
+    assert_true(seen.running);
+    assert_int_equal(turn(&executes), 0);
+    answer('2', NULL, 0);
+    assert_false(seen.running);
+    assert_int_equal(turn(&executes), executes.count);
+    assert_false(seen.trivial);
+}
+
 static void test_the_sync_behind_the_data_of_copy_passes(void **state)
 {
     (void)state;
@@ -283,6 +361,8 @@ int main(void)
         cmocka_unit_test(test_begin_in_one_unit_with_a_statement),
         cmocka_unit_test(test_two_statements_of_a_pipeline),
         cmocka_unit_test(test_nothing_is_executed),
+        cmocka_unit_test(test_a_portal_is_executed_in_a_later_unit),
+        cmocka_unit_test(test_two_portals),
         cmocka_unit_test(test_a_number_of_a_sequence),
         cmocka_unit_test(test_a_unit_that_is_not_complete),
         cmocka_unit_test(test_the_tag_of_begin_is_not_shown),
@@ -290,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_a_unit_waits_for_the_answer_to_the_one_before),
         cmocka_unit_test(test_a_unit_follows_a_flush_at_once),
         cmocka_unit_test(test_a_statement_waits_for_the_result_of_one_that_flush_ends),
+        cmocka_unit_test(test_a_unit_that_binds_ends_with_its_answer),
         cmocka_unit_test(test_the_sync_behind_the_data_of_copy_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
