@@ -225,7 +225,7 @@ bool describe_unit(struct prepared_statements *prepared, const char *bytes, size
             describe_execute(prepared, unit, bytes, length, statement);
         else if (*bytes == 'F')
             message_append_text(statement, "(a function call)");
-        if (*bytes == 'B' && *at == '\0')
+        if (*bytes == 'B' && at < end && *at == '\0')
             prepared->trivial_portal = is_trivial(statement);
         append_statement(ret_text, statement, &trivial);
     }

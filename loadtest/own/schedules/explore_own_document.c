@@ -1,5 +1,6 @@
 /* Makes the JSON document of `loadtest explore shop.json`, from which the other formats are made. */
 #include "loadtest/cli/complain.h"
+#include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/own/schedules/explore_own_impl.h"
 #include "loadtest/own/schedules/explore_own_result.h"
 #include "loadtest/report/result.h"
@@ -32,19 +33,48 @@ static bool add_warning(json_t *warnings, const char *text)
     return json_array_append_new(warnings, json_string(text)) == 0;
 }
 
+static bool warn_of_fault(const struct explore_own *explore, json_t *warnings)
+{
+    if (strcmp(explore->faults, "none") == 0 || explore->faulted)
+        return true;
+    return add_warning(
+        warnings,
+        strcmp(explore->faults, "expire") == 0
+            ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
+            : "No fault happened: no request sent a statement at which it could.");
+}
+
+static bool warn_of_unseen(const struct explore_own *explore, json_t *warnings)
+{
+    char text[200];
+    bool well = true;
+    for (unsigned i = 0; i < ACTORS_MAX && well; i++) {
+        if (!(explore->unseen & 1U << i))
+            continue;
+        snprintf(
+            text, sizeof text,
+            "Request %c sent no statement that the gate holds, and placed an order, so this search shows "
+            "nothing about that order. Let each request write its own order over {postgres}.",
+            actor_name(i));
+        well = add_warning(warnings, text);
+    }
+    return well;
+}
+
 static json_t *warnings_of(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
-    const char *why =
-        strcmp(explore->faults, "expire") == 0
-            ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
-            : "No fault happened: no request sent a statement at which it could.";
-    bool no_fault = strcmp(explore->faults, "none") != 0 && !explore->faulted;
-    if (warnings && (!no_fault || add_warning(warnings, why)) &&
+    if (warnings && warn_of_fault(explore, warnings) && warn_of_unseen(explore, warnings) &&
         (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
     return NULL;
+}
+
+/* Every schedule ran, and each one held all that its requests did. */
+static bool is_complete(const struct explore_own *explore)
+{
+    return explore->search.done && !explore->unseen;
 }
 
 static enum verdict worst_of(const struct explore_own *explore)
@@ -67,7 +97,7 @@ json_t *explore_own_document(const struct explore_own *explore, json_t *shown)
     json_auto_t *found = json_pack(
         "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:o, s:o, s:O?, s:O}", "verdict",
         verdict_name(worst_of(explore)), "schedules", (json_int_t)explore->schedules, "coverage",
-        search_coverage(&explore->search), "complete", explore->search.done, "deadlocks",
+        search_coverage(&explore->search), "complete", is_complete(explore), "deadlocks",
         (json_int_t)explore->deadlocks, "differed", (json_int_t)explore->differed, "quiet_ms",
         (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "rows",
         rows_of(explore), "warnings", warnings_of(explore), "counterexample", first, "counterexamples",

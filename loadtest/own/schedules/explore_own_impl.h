@@ -40,7 +40,8 @@ struct explore_own {
     char redis_url[GATE_URL]; /* and {redis} */
     struct redis_control *redis;
     const char *faults, *expire_key;
-    bool faulted; /* in one of the schedules */
+    bool faulted;    /* in one of the schedules */
+    unsigned unseen; /* bits of the requests that placed an order without a step */
     struct gate *gate;
     struct request_runner *runner;
     struct run_record last; /* of the last schedule that ended, to compare the next one with */
@@ -61,6 +62,8 @@ bool explore_own_open_gate(struct explore_own *explore);
 
 /* The verdict on a schedule that has ended. */
 enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record);
+/* The same, and counts the schedule. */
+enum verdict explore_own_count(struct explore_own *explore, const struct run_record *record);
 /* Runs single requests, and then all, before anything counts. */
 bool explore_own_warm_up(struct explore_own *explore);
 /* Runs every schedule, within the limits. */

@@ -110,10 +110,7 @@ bool explore_own_replay(struct explore_own *explore, json_t **ret_shown)
         return false;
     const struct run_record *record = runner_record(explore->runner);
     explore->us = monotonic_us() - begin;
-    explore->schedules = 1;
-    explore->deadlocks = record->deadlock;
-    explore->faulted = record->faulted;
-    ran.verdict = explore_own_judge(explore, record);
+    ran.verdict = explore_own_count(explore, record);
     if (ran.verdict == VERDICT_CLEAN) /* else the schedule still shows what is wrong */
         changed_statement(explore->saved.steps, record, explore->changed);
     explore->found[ran.verdict] = 1;

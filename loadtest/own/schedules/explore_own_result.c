@@ -157,7 +157,8 @@ static bool add_search_notes(const json_t *document, struct notes *notes)
 {
     int64_t schedules = result_number(document, "schedules"),
             deadlocks = result_number(document, "deadlocks"), differed = result_number(document, "differed");
-    double seconds = json_number_value(json_object_get(document, "seconds"));
+    double seconds = json_number_value(json_object_get(document, "seconds")),
+           coverage = json_number_value(json_object_get(document, "coverage"));
     if (!notes_add(notes, NOTE_ADVICE,
                    "%.3g schedules per second. A request that is silent for %" PRId64
                    " ms counts as waiting in the program.",
@@ -171,10 +172,10 @@ static bool add_search_notes(const json_t *document, struct notes *notes)
         !notes_add(notes, NOTE_WARNING,
                    "%" PRId64 " repetitions sent other statements than before, and ran again.", differed))
         return false;
-    return json_is_true(json_object_get(document, "complete")) ||
+    return coverage >= 1 ||
            notes_add(notes, NOTE_WARNING,
                      "A limit left schedules out: %.3g %% of the tree of schedules was searched.",
-                     100 * json_number_value(json_object_get(document, "coverage")));
+                     100 * coverage);
 }
 
 static bool add_notes(const json_t *document, struct notes *notes)

@@ -38,19 +38,37 @@ static uint64_t fingerprint(void *self)
     return runner_fingerprint(((struct explore_own *)self)->runner);
 }
 
+static bool is_sold(const struct run_answer *answer)
+{
+    return answer->status >= 200 && answer->status < 300;
+}
+
 enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record)
 {
     int64_t acknowledged = 0, unclear = 0;
     for (int64_t i = 0; i < explore->requests; i++) {
-        long status = record->answers[i].status;
-        bool sold = status >= 200 && status < 300;
+        bool sold = is_sold(&record->answers[i]);
         acknowledged += sold;
-        unclear += !sold && !shop_is_sold_out(&explore->description, status);
+        unclear += !sold && !shop_is_sold_out(&explore->description, record->answers[i].status);
     }
     const struct check_counts counts = check_counts_of(&explore->description, &explore->before,
                                                        &record->after, acknowledged, unclear);
     enum verdict verdict = check_verdict(&counts);
     return record->stuck && verdict < VERDICT_STUCK ? VERDICT_STUCK : verdict;
+}
+
+enum verdict explore_own_count(struct explore_own *explore, const struct run_record *record)
+{
+    unsigned sold = 0, stepped = 0;
+    for (unsigned i = 0; i < (unsigned)explore->requests; i++)
+        sold |= is_sold(&record->answers[i]) ? 1U << i : 0;
+    for (size_t i = 0; i < record->count; i++)
+        stepped |= 1U << record->steps[i].actor;
+    explore->schedules++;
+    explore->deadlocks += record->deadlock;
+    explore->faulted |= record->faulted;
+    explore->unseen |= sold & ~stepped;
+    return explore_own_judge(explore, record);
 }
 
 static bool is_worse(const struct counterexample *one, const struct counterexample *other)
@@ -87,12 +105,8 @@ static bool end_and_judge(void *self)
     if (!end(self))
         return false;
     const struct run_record *record = runner_record(explore->runner);
-    enum verdict verdict = explore_own_judge(explore, record);
-    explore->schedules++;
-    explore->deadlocks += record->deadlock;
-    explore->faulted |= record->faulted;
     explore->last = *record;
-    keep(explore, verdict);
+    keep(explore, explore_own_count(explore, record));
     return true;
 }
 

@@ -111,6 +111,25 @@ def portal(product, quantity):
         pq.PQfinish(connection)
 
 
+waiting = []
+
+
+def in_one_group(product, quantity):
+    """The first of the orders at the same time writes all of them."""
+    waiting.append(quantity)
+    with process_lock:
+        if not waiting:
+            return True
+        with transaction() as cursor:
+            cursor.execute("SELECT count FROM product WHERE id = %s FOR UPDATE", (product,))
+            count, total = cursor.fetchone()[0], sum(waiting)
+            waiting.clear()
+            if count < total:
+                return False
+            write(cursor, product, total, count)
+            return True
+
+
 def write(cursor, product, quantity, count):
     cursor.execute("UPDATE product SET count = %s WHERE id = %s", (count - quantity, product))
     cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
@@ -156,6 +175,7 @@ PROTECTIONS = {
     "pipeline": pipeline,
     "two-pipelines": two_pipelines,
     "portal": portal,
+    "in-one-group": in_one_group,
     "two-connections": two_connections,
     "locked-by-another": locked_by_another,
     "numbers-in-blocks": numbers_in_blocks,
@@ -228,6 +248,15 @@ def test_a_portal_that_is_executed_later(services):
     late = result(services, "portal", "--replay", "A>1 B>end A>end")["counterexample"]
     texts = [step["text"] for step in late["steps"] if step["actor"] == "A"]
     assert late["sold"] == 2 and texts[:2] == ["SELECT count FROM product WHERE id = 1", "(continues the statement before)"], late
+
+
+def test_an_order_without_a_statement(services):
+    """The search says nothing about it, so it is not complete."""
+    found = result(services, "in-one-group", "--stock", 2)
+    assert found["verdict"] == "clean" and found["schedules"] == 1 and not found["complete"], found
+    assert len(found["warnings"]) == 1 and found["warnings"][0].startswith("Request B sent no statement that the gate holds"), found
+    table = explore(services, "in-one-group", "--stock", 2).stdout
+    assert "shop.json: 1 schedule of 2 requests" in table and "Every schedule that was run is clean." in table and "limit left" not in table, table
 
 
 PREPARED = """
