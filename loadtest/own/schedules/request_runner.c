@@ -12,7 +12,6 @@
 #include <string.h>
 
 enum {
-    QUIET_LEAST_US = 500000,
     QUIET_TIMES = 10,  /* the longest silence that was measured counts so often */
     LATE_US = 2000000, /* libcurl looks at the time once a second */
     END_US = 1000000,  /* for a request whose connections were closed */
@@ -300,6 +299,8 @@ bool runner_end(struct request_runner *runner)
     for (size_t i = 0; i < runner->settings.requests; i++)
         all_ended &= runner->actors[i].state == REQUEST_ENDED;
     record->stuck |= !all_ended;
+    if (all_ended)
+        well = well && runner_await_transactions(runner);
     if (!all_ended) {
         gate_cut(gate);
         gate_hold(gate, false);

@@ -12,6 +12,7 @@
 
 enum {
     LOOK_US = 2000, /* between two looks at PostgreSQL's lock table */
+    QUIET_LEAST_US = 500000,
     NOWHERE = GATE_CONNECTIONS,
 };
 
@@ -55,6 +56,9 @@ bool runner_wake_waiters(struct request_runner *runner);
 bool runner_has(const struct request_runner *runner, enum request_state state);
 /* If all wait for each other PostgreSQL ends one of them after its deadlock_timeout; and a slow program is not stuck. */
 bool runner_await_deadlock(struct request_runner *runner);
+
+/* All have their answers: waits for the ends of their transactions, for as long as a request may be silent. */
+bool runner_await_transactions(struct request_runner *runner);
 
 /* ---- Redis ----- */
 

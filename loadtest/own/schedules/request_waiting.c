@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 enum {
     STUCK_US = 4000000, /* longer than PostgreSQL's deadlock_timeout of one second */
@@ -53,6 +55,55 @@ static bool another_is_inside(const struct request_runner *runner, const struct 
     return false;
 }
 
+/* It is in a transaction of a request that has its answer. */
+static bool is_late(const struct request_runner *runner, const struct gate_connection *connection)
+{
+    return connection->used && connection->transaction != 'I' && connection->owner != GATE_NO_OWNER &&
+           runner->actors[connection->owner].ended;
+}
+
+/* Requests can answer first, and then end a transaction. A rollback changes nothing, so it passes; what comes before a commit would run while
+ * the gate lets another request run. False, having said so on stderr. */
+static bool pass_late(struct request_runner *runner)
+{
+    struct gate *gate = runner->settings.gate;
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+        const struct gate_connection *connection = gate_connection(gate, i);
+        if (!connection->held || !is_late(runner, connection))
+            continue;
+        const struct actor *actor = &runner->actors[connection->owner];
+        if (actor->crashed) {
+            gate_refuse(gate, i);
+        } else if (connection->trivial ||
+                   strncasecmp(connection->text, "ROLLBACK", strlen("ROLLBACK")) == 0) {
+            gate_release(gate, i);
+        } else {
+            complain(
+                "request %c sent '%.150s' after its answer. Let the service finish its transaction before it answers, and turn "
+                "off what it does in the background",
+                'A' + (char)actor->number, connection->text);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool runner_await_transactions(struct request_runner *runner)
+{
+    int64_t until = monotonic_us() + (runner->quiet_us > 0 ? runner->quiet_us : QUIET_LEAST_US);
+    bool is_open = true;
+    while (is_open && monotonic_us() < until && !interrupted()) {
+        if (!pass_late(runner))
+            return false;
+        is_open = false;
+        for (size_t i = 0; i < GATE_CONNECTIONS; i++)
+            is_open |= is_late(runner, gate_connection(runner->settings.gate, i));
+        if (is_open)
+            gate_wait(runner->settings.gate, until);
+    }
+    return true;
+}
+
 /* The connection over which ACTOR's next statement has come; NOWHERE. Trivial statements pass. If another request waits in the program, a
  * statement outside a transaction may be that one's: it counts as ACTOR's only if ACTOR is QUIET and has not ended. */
 static size_t find_held(struct request_runner *runner, struct actor *actor, bool quiet)
@@ -66,7 +117,7 @@ static size_t find_held(struct request_runner *runner, struct actor *actor, bool
         bool is_others = false;
         for (size_t other = 0; other < runner->settings.requests; other++)
             is_others |= runner->actors[other].at == i && &runner->actors[other] != actor;
-        if (is_others || (is_unclear && connection->transaction == 'I'))
+        if (is_others || is_late(runner, connection) || (is_unclear && connection->transaction == 'I'))
             continue;
         connection->owner = (int)actor->number;
         if (actor->crashed)
@@ -112,7 +163,7 @@ static bool has_come_to_rest(struct request_runner *runner, struct actor *actor,
 }
 
 /* Requests can share a connection to Redis, where commands keep their sequence. Then that of one is queued behind the one at which another is
- * held. False, having said so on stderr, or that the gate cannot hold what comes. */
+ * held. False, having said so on stderr, or that the gate cannot hold what comes, or that it comes too late. */
 static bool can_be_held(struct request_runner *runner, const struct actor *actor)
 {
     const char *problem = gate_problem(runner->settings.gate);
@@ -131,7 +182,7 @@ static bool can_be_held(struct request_runner *runner, const struct actor *actor
             'A' + (char)other->number, 'A' + (char)actor->number);
         return false;
     }
-    return !problem;
+    return !problem && pass_late(runner);
 }
 
 /* One request alone runs: is another statement of it held at the same moment? Which of the two comes first would be chance. With the gate's
@@ -229,6 +280,8 @@ static bool wake_waiters(struct request_runner *runner, bool *ret_went)
 {
     struct gate *gate = runner->settings.gate;
     *ret_went = false;
+    if (!pass_late(runner))
+        return false;
     for (size_t i = 0; i < runner->settings.requests; i++) {
         struct actor *actor = &runner->actors[i];
         if (actor->state == REQUEST_BLOCKED) {

@@ -111,6 +111,20 @@ def portal(product, quantity):
         pq.PQfinish(connection)
 
 
+def rolls_back_later(product, quantity):
+    """decrement, but it says that all is sold before it ends the transaction."""
+    connection = psycopg2.connect(os.environ["DATABASE_URL"])
+    cursor = connection.cursor()
+    cursor.execute("UPDATE product SET count = count - %s WHERE id = %s AND count >= %s", (quantity, product, quantity))
+    if cursor.rowcount == 0:
+        threading.Timer(0.02, connection.rollback).start()
+        return False
+    cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+    connection.commit()
+    connection.close()
+    return True
+
+
 waiting = []
 
 
@@ -176,6 +190,7 @@ PROTECTIONS = {
     "two-pipelines": two_pipelines,
     "portal": portal,
     "in-one-group": in_one_group,
+    "rolls-back-later": rolls_back_later,
     "two-connections": two_connections,
     "locked-by-another": locked_by_another,
     "numbers-in-blocks": numbers_in_blocks,
@@ -257,6 +272,15 @@ def test_an_order_without_a_statement(services):
     assert len(found["warnings"]) == 1 and found["warnings"][0].startswith("Request B sent no statement that the gate holds"), found
     table = explore(services, "in-one-group", "--stock", 2).stdout
     assert "shop.json: 1 schedule of 2 requests" in table and "Every schedule that was run is clean." in table and "limit left" not in table, table
+
+
+def test_a_rollback_after_the_answer(services):
+    """It changes nothing, so it passes."""
+    found = is_complete(result(services, "rolls-back-later"), "clean")
+    assert found["differed"] == 0, found
+    # Three requests: a rollback comes while another request runs.
+    found = result(services, "rolls-back-later", "--replay", "A>end B>end C>end", "--requests", 3)
+    assert [step["text"].split()[0] for step in found["counterexample"]["steps"]] == ["UPDATE", "INSERT", "COMMIT", "UPDATE", "UPDATE"], found
 
 
 PREPARED = """

@@ -51,6 +51,16 @@ def at_once(product, quantity):
     return decrement(product, quantity)
 
 
+def commits_later(product, quantity):
+    """The answer comes first."""
+    connection = psycopg2.connect(os.environ["DATABASE_URL"])
+    cursor = connection.cursor()
+    cursor.execute("UPDATE product SET count = count - %s WHERE id = %s AND count >= %s", (quantity, product, quantity))
+    cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+    threading.Timer(0.02, connection.commit).start()
+    return True
+
+
 def never_answers(product, quantity):
     print("shop: waits for the payment provider", file=sys.stderr, flush=True)
     open("it-waits", "w").close()
@@ -62,6 +72,7 @@ PROTECTIONS = {
     "waits-for-the-old-version": waits_for_the_old_version,
     "by-chance": by_chance,
     "at-once": at_once,
+    "commits-later": commits_later,
     "never-answers": never_answers,
 '''
 URL = "http://127.0.0.1:{port}/orders"
@@ -82,6 +93,7 @@ MISTAKES = {
     "tries for ever in one schedule": ("waits-for-the-old-version", {}, ["have sent 250 statements and have not ended", "give up after a few tries"]),
     "chance": ("by-chance", {}, ["a schedule was repeated, and as statement ", "where it had sent '", "Turn off what depends on chance"]),
     "two at once": ("at-once", {}, ["' at the same time, over two connections", "Let it send one after the other"]),
+    "commits after the answer": ("commits-later", {}, ["request A sent 'COMMIT' after its answer", "finish its transaction before it answers"]),
     "never answers": ("never-answers", {"timeout_ms": 300}, ['"request" was not answered: ', "timeout_ms is 300", "waits for the payment provider"]),
 }  # fmt: skip
 
