@@ -5,6 +5,8 @@
 #include "loadtest/own/schedules/explore_own_result.h"
 #include "loadtest/report/result.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A row for each verdict that was found, the worst first. */
@@ -61,20 +63,32 @@ static bool warn_of_unseen(const struct explore_own *explore, json_t *warnings)
     return well;
 }
 
+static bool warn_of_sleep(const struct explore_own *explore, json_t *warnings)
+{
+    char text[300];
+    snprintf(
+        text, sizeof text,
+        "A request was silent for longer than %" PRId64
+        " ms and then continued by itself, as after a pause before a retry or at the end of a time limit, so schedules "
+        "in between were left out. Shorten its pauses for explore.",
+        runner_quiet_ms(explore->runner));
+    return !explore->slept || add_warning(warnings, text);
+}
+
 static json_t *warnings_of(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
     if (warnings && warn_of_fault(explore, warnings) && warn_of_unseen(explore, warnings) &&
-        (!*explore->changed || add_warning(warnings, explore->changed)))
+        warn_of_sleep(explore, warnings) && (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
     return NULL;
 }
 
-/* Every schedule ran, and each one held all that its requests did. */
+/* Every schedule ran, each one held all that its requests did, and time alone changed nothing. */
 static bool is_complete(const struct explore_own *explore)
 {
-    return explore->search.done && !explore->unseen;
+    return explore->search.done && !explore->unseen && !explore->slept;
 }
 
 static enum verdict worst_of(const struct explore_own *explore)

@@ -12,13 +12,19 @@
 #include "loadtest/report/output.h"
 #include "loadtest/stats/verdict.h"
 
-enum { SHOWN_MAX = 10, GATE_URL = 1024 };
+enum { SHOWN_MAX = 10, SILENT_MAX = 4, GATE_URL = 1024 };
 
 struct counterexample {
     enum verdict verdict;
     struct transition transitions[DEPTH_MAX];
     size_t length;
     unsigned switches;
+};
+
+/* PATH is the beginning of a schedule, after which ACTOR waits in the program. */
+struct silent_request {
+    unsigned actor;
+    struct counterexample path;
 };
 
 struct explore_own {
@@ -42,6 +48,12 @@ struct explore_own {
     const char *faults, *expire_key;
     bool faulted;    /* in one of the schedules */
     unsigned unseen; /* bits of the requests that placed an order without a step */
+    bool slept;      /* a request, in one of the schedules */
+    /* Of the schedule that runs: its transitions, and bits of the requests that wait in the program. */
+    struct counterexample ran;
+    unsigned inside;
+    struct silent_request silent[SILENT_MAX]; /* one for each request and number of its steps */
+    size_t silent_count;
     struct gate *gate;
     struct request_runner *runner;
     struct run_record last; /* of the last schedule that ended, to compare the next one with */
@@ -68,6 +80,8 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
 bool explore_own_warm_up(struct explore_own *explore);
 /* Runs every schedule, within the limits. */
 bool explore_own_search(struct explore_own *explore);
+/* Begins a schedule, which the caller ends. False: a request was not held where it was before. */
+bool explore_own_follow(struct explore_own *explore, const struct counterexample *path);
 /* Repeats a counterexample as often, and returns it as it is shown; the last repetition reads the stock after each transaction. */
 json_t *explore_own_show(struct explore_own *explore, const struct counterexample *worst, int repetitions);
 /* Runs the schedule that the user named. */

@@ -13,17 +13,23 @@ enum { REPLAY_TRIES = 3 };
 
 enum repetition { REPEATED, ENDED_OTHERWISE, NOT_FOLLOWED };
 
-/* Runs the schedule of a counterexample once more. NOT_FOLLOWED: a request was not held where it was before. */
-static enum repetition repeat(struct explore_own *explore, const struct counterexample *worst)
+bool explore_own_follow(struct explore_own *explore, const struct counterexample *path)
 {
     struct transition choices[ENABLED_MAX];
     bool well = runner_start(explore->runner);
-    for (size_t i = 0; i < worst->length && well; i++) {
+    for (size_t i = 0; i < path->length && well; i++) {
         size_t count = runner_enabled(explore->runner, choices), at = 0;
-        while (at < count && memcmp(&choices[at], &worst->transitions[i], sizeof choices[at]) != 0)
+        while (at < count && memcmp(&choices[at], &path->transitions[i], sizeof choices[at]) != 0)
             at++;
         well = at < count && runner_apply(explore->runner, choices[at]);
     }
+    return well;
+}
+
+/* Runs the schedule of a counterexample once more. NOT_FOLLOWED: a request was not held where it was before. */
+static enum repetition repeat(struct explore_own *explore, const struct counterexample *worst)
+{
+    bool well = explore_own_follow(explore, worst);
     if (!runner_end(explore->runner) || !well)
         return NOT_FOLLOWED;
     return explore_own_judge(explore, runner_record(explore->runner)) == worst->verdict ? REPEATED

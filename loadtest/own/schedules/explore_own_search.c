@@ -13,9 +13,39 @@ enum { DIFFERS_MOST = 10, TAIL_LINES = 20 };
 
 /* ---- one schedule --------------------------------------------------------------------------------------------------- */
 
+static unsigned steps_of(const struct counterexample *path, unsigned actor)
+{
+    unsigned steps = 0;
+    for (size_t i = 0; i < path->length; i++)
+        steps += path->transitions[i].actor == actor && path->transitions[i].kind == TRANSITION_STEP;
+    return steps;
+}
+
+/* Keeps the transitions that have run if a request waits in the program from now on, at a point of its work that is not known yet. */
+static void note_silence(struct explore_own *explore)
+{
+    unsigned inside = runner_inside(explore->runner), began = inside & ~explore->inside;
+    explore->inside = inside;
+    for (unsigned actor = 0; actor < ACTORS_MAX; actor++) {
+        bool is_new = began & 1U << actor && explore->silent_count < SILENT_MAX;
+        unsigned steps = steps_of(&explore->ran, actor);
+        for (size_t i = 0; i < explore->silent_count; i++)
+            is_new &= explore->silent[i].actor != actor || steps_of(&explore->silent[i].path, actor) != steps;
+        if (is_new)
+            explore->silent[explore->silent_count++] = (struct silent_request){.actor = actor,
+                                                                               .path = explore->ran};
+    }
+}
+
 static bool start(void *self)
 {
-    return runner_start(((struct explore_own *)self)->runner);
+    struct explore_own *explore = self;
+    explore->ran.length = 0;
+    explore->inside = 0;
+    if (!runner_start(explore->runner))
+        return false;
+    note_silence(explore);
+    return true;
 }
 
 static size_t enabled(void *self, struct transition *ret_transitions)
@@ -25,7 +55,12 @@ static size_t enabled(void *self, struct transition *ret_transitions)
 
 static bool apply(void *self, struct transition transition)
 {
-    return runner_apply(((struct explore_own *)self)->runner, transition);
+    struct explore_own *explore = self;
+    explore->ran.transitions[explore->ran.length++] = transition;
+    if (!runner_apply(explore->runner, transition))
+        return false;
+    note_silence(explore);
+    return true;
 }
 
 static bool end(void *self)
@@ -68,6 +103,7 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
     explore->deadlocks += record->deadlock;
     explore->faulted |= record->faulted;
     explore->unseen |= sold & ~stepped;
+    explore->slept |= record->slept;
     return explore_own_judge(explore, record);
 }
 
@@ -179,6 +215,21 @@ static void say_difference(const struct run_record *before, const struct run_rec
             i, REMEDY);
 }
 
+/* A request that waits in the program for another one stays silent while that is held. One that sleeps does not, and then the search has
+ * left out the schedules in which it wakes at other points. */
+static bool look_for_sleepers(struct explore_own *explore)
+{
+    for (size_t i = 0; i < explore->silent_count && !explore->slept && !interrupted(); i++) {
+        bool followed = explore_own_follow(explore, &explore->silent[i].path);
+        if (followed && !runner_await_silent(explore->runner))
+            return false;
+        explore->slept |= followed && runner_record(explore->runner)->slept;
+        if (!runner_end(explore->runner))
+            return false;
+    }
+    return true;
+}
+
 bool explore_own_search(struct explore_own *explore)
 {
     const struct program program = {.self = explore,
@@ -200,5 +251,5 @@ bool explore_own_search(struct explore_own *explore)
     explore->us = monotonic_us() - begin;
     if (outcome == SEARCH_DIFFERS)
         say_difference(&explore->last, runner_record(explore->runner));
-    return (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && !interrupted();
+    return (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && look_for_sleepers(explore) && !interrupted();
 }

@@ -52,6 +52,7 @@ struct run_record {
     struct shop_stock after;
     bool deadlock;
     bool stuck;   /* no request could go on; the connections were closed */
+    bool slept;   /* a request waited in the program, and continued although no other did anything */
     bool faulted; /* the fault of the settings happened */
 };
 
@@ -93,6 +94,10 @@ size_t runner_enabled(struct request_runner *runner, struct transition *ret_tran
  * closed, and nothing that it does from now on reaches a server. TRANSITION_CUT: its statement is done, and the connection is lost before
  * the answer. */
 bool runner_apply(struct request_runner *runner, struct transition transition);
+/* Bits of the requests that wait in the program. */
+unsigned runner_inside(const struct request_runner *runner);
+/* Waits, while all are held, for one that waits in the program to continue, as long as for one that seems to be stuck. */
+bool runner_await_silent(struct request_runner *runner);
 /* Ends what is stuck, and reads stock and orders. */
 bool runner_end(struct request_runner *runner);
 /* Hash of what has happened since the start. Literals and parameters are left out, since they may differ in each run. */

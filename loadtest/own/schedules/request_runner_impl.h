@@ -54,7 +54,7 @@ bool runner_settle(struct request_runner *runner, struct actor *actor);
 bool runner_wake_waiters(struct request_runner *runner);
 /* A request is in this state. */
 bool runner_has(const struct request_runner *runner, enum request_state state);
-/* If all wait for each other PostgreSQL ends one of them after its deadlock_timeout; and a slow program is not stuck. */
+/* If all wait for each other PostgreSQL ends one of them after its deadlock_timeout; and a slow or sleeping program is not stuck. */
 bool runner_await_deadlock(struct request_runner *runner);
 
 /* All have their answers: waits for the ends of their transactions, for as long as a request may be silent. */

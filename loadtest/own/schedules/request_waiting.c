@@ -333,15 +333,42 @@ bool runner_has(const struct request_runner *runner, enum request_state state)
     return false;
 }
 
-/* If all wait for each other PostgreSQL ends one of them after its deadlock_timeout; and a slow program is not stuck. */
+unsigned runner_inside(const struct request_runner *runner)
+{
+    unsigned inside = 0;
+    for (unsigned i = 0; i < runner->settings.requests; i++)
+        inside |= runner->actors[i].state == REQUEST_INSIDE && !runner->actors[i].crashed ? 1U << i : 0;
+    return inside;
+}
+
+/* Sleeping requests and deadlocks, which PostgreSQL ends after its deadlock_timeout, look like stuck ones for some time. */
 bool runner_await_deadlock(struct request_runner *runner)
 {
     int64_t end = monotonic_us() + STUCK_US;
-    while (!runner_has(runner, REQUEST_HELD) && runner_has(runner, REQUEST_BLOCKED) && monotonic_us() < end &&
-           !interrupted()) {
+    unsigned inside;
+    while (!runner_has(runner, REQUEST_HELD) &&
+           ((inside = runner_inside(runner)) || runner_has(runner, REQUEST_BLOCKED)) &&
+           monotonic_us() < end && !interrupted()) {
+        bool only_inside = !runner_has(runner, REQUEST_BLOCKED);
         gate_wait(runner->settings.gate, monotonic_us() + LOOK_US);
         if (!runner_wake_waiters(runner))
             return false;
+        runner->record.slept |= only_inside && runner_inside(runner) != inside;
     }
     return true;
+}
+
+bool runner_await_silent(struct request_runner *runner)
+{
+    int64_t end = monotonic_us() + STUCK_US;
+    bool well = true;
+    gate_lock(runner->settings.gate);
+    unsigned inside = runner_inside(runner);
+    while (well && runner_inside(runner) == inside && monotonic_us() < end && !interrupted()) {
+        gate_wait(runner->settings.gate, monotonic_us() + LOOK_US);
+        well = runner_wake_waiters(runner);
+    }
+    runner->record.slept |= runner_inside(runner) != inside;
+    gate_unlock(runner->settings.gate);
+    return well;
 }
