@@ -30,7 +30,7 @@ static json_t *rows_of(const struct explore_own *explore)
     return NULL;
 }
 
-static bool warn(json_t *warnings, const char *text)
+static bool add_warning(json_t *warnings, const char *text)
 {
     return json_array_append_new(warnings, json_string(text)) == 0;
 }
@@ -39,7 +39,7 @@ static bool warn_of_fault(const struct explore_own *explore, json_t *warnings)
 {
     if (strcmp(explore->faults, "none") == 0 || explore->faulted)
         return true;
-    return warn(
+    return add_warning(
         warnings,
         strcmp(explore->faults, "expire") == 0
             ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
@@ -58,7 +58,7 @@ static bool warn_of_unseen(const struct explore_own *explore, json_t *warnings)
             "Request %c sent no statement that the gate holds, and placed an order, so this search shows "
             "nothing about that order. Let each request write its own order over {postgres}.",
             actor_name(i));
-        well = warn(warnings, text);
+        well = add_warning(warnings, text);
     }
     return well;
 }
@@ -72,14 +72,14 @@ static bool warn_of_sleep(const struct explore_own *explore, json_t *warnings)
         " ms and then continued by itself, as after a pause before a retry or at the end of a time limit, so schedules "
         "in between were left out. Shorten its pauses for explore.",
         runner_quiet_ms(explore->runner));
-    return !explore->slept || warn(warnings, text);
+    return !explore->slept || add_warning(warnings, text);
 }
 
 static json_t *warnings_of(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
     if (warnings && warn_of_fault(explore, warnings) && warn_of_unseen(explore, warnings) &&
-        warn_of_sleep(explore, warnings) && (!*explore->changed || warn(warnings, explore->changed)))
+        warn_of_sleep(explore, warnings) && (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
     return NULL;
