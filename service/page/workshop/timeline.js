@@ -17,7 +17,7 @@ const SIZES = {
   WANTED_BAR: 34, // a usual order should be so wide
   TEXT_FROM: 18, // a value read is written into what is as wide
 };
-const SMALLEST = 0.6; // of the page's text; below this the lanes scroll
+const SMALLEST = 0.5; // of the page's text; below this the lanes scroll
 let px; // the sizes as they are now
 let unit = 1;
 

@@ -79,10 +79,10 @@ def test_an_update_that_waited_stays_a_write(at):
     assert waiting == (["BEGIN", "SELECT count,"], ["UPDATE product"])
     page.click("end-A")
     page.wait(lambda: "A>end" in address(page), "A is done")
-    assert (firsts(page, "B", "read"), firsts(page, "B", "write")) == waiting
+    page.wait(lambda: (firsts(page, "B", "read"), firsts(page, "B", "write")) == waiting, "B's requests stay at their steps")
     page.click("end-B")
     page.wait(lambda: "B>end" in address(page), "B is done")
-    assert (firsts(page, "B", "read"), firsts(page, "B", "write")) == waiting
+    page.wait(lambda: (firsts(page, "B", "read"), firsts(page, "B", "write")) == waiting, "B's requests stay at their steps")
 
 
 def test_a_lock_that_was_not_free_at_first_stays_with_its_step(at):
