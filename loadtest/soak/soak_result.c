@@ -1,6 +1,7 @@
 /* How a result of `loadtest soak` is printed: its columns, its title, and the notes below the table. */
 #include "loadtest/soak/soak.h"
 
+#include "loadtest/chart/number_text.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
@@ -54,8 +55,9 @@ static bool add_notes(const json_t *document, struct notes *notes)
         return false;
     if (sold == 0 && broken == 0)
         return notes_add(notes, NOTE_CLOSING, "No order was created.");
-    return notes_add(notes, NOTE_CLOSING, "%" PRId64 " orders under %zu strateg%s. %s", orders, sold,
-                     sold == 1 ? "y" : "ies",
+    char count[NUMBER_MAX];
+    return notes_add(notes, NOTE_CLOSING, "%s orders under %zu strateg%s. %s",
+                     number_text((double)orders, 0, count), sold, sold == 1 ? "y" : "ies",
                      broken ? "NOT all checks passed."
                             : "Memory is flat, files are closed, and every audit is correct.");
 }

@@ -90,7 +90,7 @@ static void assert_closing(const struct soak_counts *counts, const char *wanted)
 static void what_was_not_sold_is_not_praised(void **state)
 {
     struct soak_counts counts = sound();
-    assert_closing(&counts, "400000 orders under 1 strategy. Memory is flat");
+    assert_closing(&counts, "400,000 orders under 1 strategy. Memory is flat");
     assert_closing(NULL, "No order was created.");
     counts.drift = 1;
     assert_closing(&counts, "NOT all checks passed");
