@@ -103,8 +103,9 @@ static const struct command COMMAND = {
             .name = "init",
             .operands = "",
             .summary =
-                "Writes an example of shop.json, which describes your service for loadtest check and loadtest "
-                "explore.\n\nComments in the file explain its members. The command starts nothing.",
+                "Writes an example of shop.json, which describes your service.\n\n"
+                "loadtest check and loadtest explore read it. Comments in the file explain its members. The command "
+                "starts nothing.",
             .example = "loadtest init --out shop.json",
             .groups = {{&OPTIONS, 0}},
         },

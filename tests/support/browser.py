@@ -146,7 +146,8 @@ class Browser:
 
     def text(self, name):
         script = "return document.getElementById(arguments[0])?.textContent.trim() ?? ''"
-        return self.driver.execute_script(script, name)
+        # Firefox answers null if it leaves the page meanwhile.
+        return self.driver.execute_script(script, name) or ""
 
     def figure(self, name):
         """A big figure as a number, or None."""
@@ -205,7 +206,10 @@ class Browser:
             except StaleElementReferenceException:
                 return False
 
-        return wait_until(look, f"{what}; the log says {self.text('log')[:400]!r}", seconds, every=0.05)
+        try:
+            return wait_until(look, what, seconds, every=0.05)
+        except AssertionError as late:
+            raise AssertionError(f"{late}; the log says {self.text('log')[:400]!r}") from late
 
     def wait_text(self, name, text, seconds=15):
         return wait_until(lambda: text in self.text(name), f"#{name} says {text}", seconds, every=0.05)
