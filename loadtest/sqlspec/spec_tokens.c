@@ -71,7 +71,9 @@ static struct token read_quoted(struct spec_reader *reader)
         if (*reader->at == '"') {
             if (reader->at[1] != '"') {
                 token.length = (size_t)(reader->at++ - token.text);
-                return token;
+                return token.length > 0
+                           ? token
+                           : bad(reader, "a name in quotation marks is empty. Write the name between them");
             }
             reader->at++;
         }

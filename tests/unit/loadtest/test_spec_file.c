@@ -92,6 +92,7 @@ static const struct {
     {"session s step a {}\n\nsession s step b {}", "f.spec:3: a session 's' exists already"},
     {"session s\nsession t step b {}", "f.spec:2: expected a step of the session instead of 'session'"},
     {"session step {}", "f.spec:1: expected the name of the session instead of 'step'"},
+    {"session s\nstep \"\" {}", "f.spec:2: a name in quotation marks is empty"},
     {"session s step a {}\npermutation a b", "f.spec:2: no session has a step 'b'"},
     {"session s step a {}\npermutation", "f.spec:2: the file ends where the name of a step"},
     {"session s step a {} step b {}\npermutation a(b) b",
