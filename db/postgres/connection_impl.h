@@ -1,0 +1,121 @@
+/* What the files share that make up a connection: what it keeps, and how one of them uses the others. */
+#ifndef OVERSELL_DB_POSTGRES_CONNECTION_IMPL_H
+#define OVERSELL_DB_POSTGRES_CONNECTION_IMPL_H
+
+#include "db/postgres/connection.h"
+
+enum {
+    STATEMENTS_MAX = 96,    /* distinct statements that one connection ever prepares */
+    PIPELINE_MAX = 12,      /* commands sent in one round trip */
+    SENT_MAX = 8,           /* round trips whose results are not awaited before the next one is sent */
+    LIMIT_MAX_MS = 3600000, /* an hour: a time limit that is never met */
+    GRACE_US = 500 * 1000,  /* PostgreSQL ends a late statement itself; later than this we hang up */
+};
+
+struct command {
+    const struct statement *statement;
+    bool prepares;           /* this command prepares the statement; otherwise it runs it */
+    unsigned recorded;       /* its number in the recorder of the thread; 0: it is not recorded */
+    db_result_fn *on_result; /* of db_run_later, with its … */
+    void *context;
+};
+
+/* What was sent in one go: everything before a sync. */
+struct batch {
+    struct command commands[PIPELINE_MAX];
+    int count;
+};
+
+/* What db_end_later has sent. */
+struct sent {
+    struct batch batch;
+    db_end_fn *on_end; /* called when its result is read; NULL: it only sets the session's time limits */
+    void *context;
+    int64_t until_us; /* the end of its wait; the waits for others put it off, until … */
+    int64_t last_us;
+};
+
+struct db {
+    char *url;
+    char *application_name;
+    PGconn *pg; /* NULL: not connected */
+    int64_t deadline_us, lock_deadline_us;
+    /* No attempt to connect before this, unless another connection was made since the last one. */
+    int64_t next_try_us;
+    int64_t pause_us;
+    unsigned made_before; /* connections_made at the last failure to connect */
+
+    const struct statement *prepared[STATEMENTS_MAX];
+    int prepared_count;
+    struct sent sent[SENT_MAX]; /* a ring, the oldest first: their results come before those of … */
+    int first_sent, sent_count;
+    struct batch batch; /* … what is queued, or was sent and is awaited */
+    bool
+        behind_failure; /* a transaction among those sent has failed and is open, so that what follows it fails too */
+    bool slow; /* the last answer to what was sent took long: PostgreSQL has no time limit for a commit */
+    bool turned_down; /* the server answered the last batch with an error, before it broke the connection … */
+    bool session_ended; /* … an error that ended the session, so that nothing sent after it was begun */
+    int failed_at;      /* the first command of the last batch that failed; -1: none */
+
+    bool begin_due; /* db_begin was called, BEGIN has not been sent */
+    bool in_transaction;
+    enum db_isolation isolation;
+    long lock_timeout_ms, statement_timeout_ms; /* what the session has now; 0: not known */
+
+    struct db_session session;
+    uint64_t round_trips;
+    char error[320];
+    char constraint[64];
+};
+
+extern const struct statement ST_SESSION; /* sets up a session, and identifies it */
+
+/* ---- connection.c -------------------------------------------------------------------------------------- */
+
+/* Drops the connection. What was sent and is awaited ends with STATUS. */
+void db_disconnect(struct db *db, enum db_status status);
+/* The connection is no good any more: what it had open is rolled back by PostgreSQL. Returns DB_AWAY. */
+enum db_status db_hang_up(struct db *db, const char *why);
+/* Keeps the first line of TEXT for db_error, and CONSTRAINT, which may be NULL. */
+void db_note_error(struct db *db, const char *text, const char *constraint);
+/* Waits for EVENTS of poll on the socket until UNTIL; false when time is up. */
+bool db_wait_socket(struct db *db, short events, int64_t until_us);
+
+/* ---- exchange.c ---------------------------------------------------------------------------------------- */
+
+/* Was it prepared here? */
+bool db_has_prepared(const struct db *db, const struct statement *statement);
+/* Queues one statement, and before it its preparation where it is due. False: libpq has no memory, or there is no room. */
+bool db_enqueue(struct db *db, const struct statement *statement, const char *const *values,
+                db_result_fn *on_result, void *context);
+/* Queues the session's time limits where they changed: the deadlines, and AT_MOST for a lock. */
+bool db_enqueue_limits(struct db *db, long at_most_lock_ms);
+/* Queues the statement, with what must go before it. */
+enum db_status db_prepare_to_send(struct db *db, const struct statement *statement, const char *const *values,
+                                  db_result_fn *on_result, void *context, long at_most_lock_ms);
+/* PostgreSQL ends a statement itself, at its own, rounded limit: we wait for that word, until this time. */
+int64_t db_reply_deadline(const struct db *db);
+/* Reads all results of a batch. The last command's is kept if every command succeeded. */
+enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
+                             bool *ret_lost);
+/* Sends the batch and reads all its results, and before them those of db_end_later. */
+enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result);
+
+/* ---- transaction.c ------------------------------------------------------------------------------------- */
+
+/* COMMIT of a failed transaction succeeds as ROLLBACK. RESULT is that of COMMIT. */
+enum db_status db_check_commit(struct db *db, const PGresult *result);
+
+/* ---- end_later.c --------------------------------------------------------------------------------------- */
+
+/* The oldest of what db_end_later has sent is over. */
+void db_end_oldest(struct db *db, enum db_status status, const PGresult *rows);
+/* Reads all results of what db_end_later has sent. False: the connection is lost. */
+bool db_read_sent(struct db *db);
+/* The end of all waits of an order that was sent behind others. */
+int64_t db_last_wait(const struct db *db);
+/* PostgreSQL begins a statement when the one before it has ended: the wait for the latter, since SINCE_US, is not its own. It may
+ * last until LAST_US. */
+int64_t db_put_off(int64_t until_us, int64_t since_us, int64_t last_us);
+
+#endif

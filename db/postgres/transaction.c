@@ -1,0 +1,67 @@
+/* Beginning and ending a transaction. */
+#include "base/clock.h"
+#include "db/postgres/connection_impl.h"
+#include "db/postgres/statements.h"
+
+#include <string.h>
+
+enum {
+    ROLLBACK_US = 1000 * 1000, /* rolling back is quick, and due even after the order's deadline */
+};
+
+const struct statement ST_BEGIN[] = {
+    [DB_READ_COMMITTED] = {"begin_read_committed", "BEGIN ISOLATION LEVEL READ COMMITTED", 0},
+    [DB_REPEATABLE_READ] = {"begin_repeatable_read", "BEGIN ISOLATION LEVEL REPEATABLE READ", 0},
+    [DB_SERIALIZABLE] = {"begin_serializable", "BEGIN ISOLATION LEVEL SERIALIZABLE", 0},
+};
+const struct statement ST_COMMIT = {"commit", "COMMIT", 0};
+static const struct statement ST_ROLLBACK = {"rollback", "ROLLBACK", 0};
+
+enum db_status db_check_commit(struct db *db, const PGresult *result)
+{
+    if (strcmp(PQcmdStatus((PGresult *)result), "COMMIT") == 0)
+        return DB_OK;
+    db_note_error(db, "the transaction had failed before its COMMIT", NULL);
+    return DB_ERROR;
+}
+
+void db_begin(struct db *db, enum db_isolation isolation)
+{
+    db->begin_due = true;
+    db->isolation = isolation;
+}
+
+enum db_status db_commit(struct db *db)
+{
+    if (db->begin_due || !db->in_transaction) { /* nothing was sent, or the connection was lost before */
+        db->begin_due = false;
+        return db->pg ? DB_OK : DB_AWAY;
+    }
+    AUTO_RESULT result = NULL;
+    enum db_status status = db_run_once(db, &ST_COMMIT, NULL, &result);
+    /* COMMIT was not sent, or a statement that travelled with it failed: the transaction is still open. */
+    if (status != DB_OK && db->pg && PQtransactionStatus(db->pg) != PQTRANS_IDLE)
+        db_rollback(db);
+    db->in_transaction = false;
+    return status == DB_OK ? db_check_commit(db, result) : status;
+}
+
+void db_rollback(struct db *db)
+{
+    bool open = db->in_transaction;
+    db->begin_due = db->in_transaction = false;
+    db->lock_timeout_ms = db->statement_timeout_ms = 0;
+    if (!open || !db->pg)
+        return;
+    char error[sizeof db->error], constraint[sizeof db->constraint];
+    memcpy(error, db->error, sizeof error); /* what led here is worth more than what rolling back says */
+    memcpy(constraint, db->constraint, sizeof constraint);
+    AUTO_RESULT result = NULL;
+    for (int i = 0; i < db->batch.count; i++)
+        db->batch.commands[i].on_result = NULL; /* what was to travel with COMMIT is rolled back */
+    if (!db_enqueue(db, &ST_ROLLBACK, NULL, NULL, NULL) ||
+        db_exchange(db, monotonic_us() + ROLLBACK_US, &result) != DB_OK)
+        db_disconnect(db, DB_UNKNOWN);
+    memcpy(db->error, error, sizeof error);
+    memcpy(db->constraint, constraint, sizeof constraint);
+}
