@@ -8,7 +8,8 @@ import shutil
 import tempfile
 
 from selenium import webdriver
-from selenium.common.exceptions import ElementClickInterceptedException, ElementNotInteractableException, StaleElementReferenceException
+from selenium.common.exceptions import ElementClickInterceptedException, ElementNotInteractableException
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service as Driver
 from selenium.webdriver.common.by import By
@@ -203,7 +204,7 @@ class Browser:
         def look():
             try:
                 return true()
-            except StaleElementReferenceException:
+            except (NoSuchElementException, StaleElementReferenceException):  # not there yet, or drawn again
                 return False
 
         try:
