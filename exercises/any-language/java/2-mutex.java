@@ -1,0 +1,17 @@
+// Exercise 2: a mutex around an order, for one process. Does it cover every step?
+
+class Order {
+    private static final Object mutex = new Object();
+
+    static boolean order(long product, int quantity) throws Exception {
+        return Servers.transaction(sql -> {
+            synchronized (mutex) {
+                long count = sql.row("SELECT count FROM product WHERE id = ?", product)[0];
+                if (count < quantity) return false;
+                sql.execute("UPDATE product SET count = ? WHERE id = ?", count - quantity, product);
+                sql.execute("INSERT INTO order_item (product_id, quantity) VALUES (?, ?)", product, quantity);
+                return true;
+            }
+        });
+    }
+}

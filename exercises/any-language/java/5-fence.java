@@ -1,0 +1,33 @@
+// Exercise 5: the lease can end before its holder finishes. Each grant of the lock has a token that is greater than all earlier ones, and
+// product has a column fence, which starts at 0. Use them so that the row refuses a late holder.
+
+import java.util.UUID;
+
+class Order {
+    private static final String GRANT =
+        "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 2000) then return redis.call('INCR', KEYS[2]) end return 0";
+    private static final String RELEASE =
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
+    private static boolean orderWith(long token, long product, int quantity) throws Exception {
+        return Servers.transaction(sql -> {
+            long count = sql.row("SELECT count FROM product WHERE id = ?", product)[0];
+            if (count < quantity) return false;
+            sql.execute("UPDATE product SET count = ?, fence = ? WHERE id = ?", count - quantity, token, product);
+            sql.execute("INSERT INTO order_item (product_id, quantity) VALUES (?, ?)", product, quantity);
+            return true;
+        });
+    }
+
+    static boolean order(long product, int quantity) throws Exception {
+        String key = "lock:" + product, owner = UUID.randomUUID().toString(), token;
+        try (var redis = new Servers.Redis()) {
+            while ((token = redis.command("EVAL", GRANT, "2", key, "token:" + product, owner)).equals("0")) Thread.sleep(10);
+            try {
+                return orderWith(Long.parseLong(token), product, quantity);
+            } finally {
+                redis.command("EVAL", RELEASE, "1", key, owner);
+            }
+        }
+    }
+}

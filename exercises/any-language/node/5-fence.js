@@ -1,0 +1,36 @@
+// Exercise 5: the lease can end before its holder finishes. Each grant of the lock has a token that is greater than all earlier ones, and
+// product has a column fence, which starts at 0. Use them so that the row refuses a late holder.
+"use strict";
+
+const { randomBytes } = require("node:crypto");
+const { setTimeout: sleep } = require("node:timers/promises");
+const { redis, transaction } = require("./servers");
+
+const GRANT = "if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', 2000) then return redis.call('INCR', KEYS[2]) end return 0";
+const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
+function orderWith(token, product, quantity) {
+  return transaction(async (client) => {
+    const { rows: [{ count }] } = await client.query("SELECT count FROM product WHERE id = $1", [product]);
+    if (count < quantity) return false;
+    await client.query("UPDATE product SET count = $1, fence = $2 WHERE id = $3", [count - quantity, token, product]);
+    await client.query("INSERT INTO order_item (product_id, quantity) VALUES ($1, $2)", [product, quantity]);
+    return true;
+  });
+}
+
+function order(product, quantity) {
+  const key = `lock:${product}`;
+  const owner = randomBytes(8).toString("hex");
+  return redis(async (server) => {
+    let token;
+    while ((token = await server.command("EVAL", GRANT, 2, key, `token:${product}`, owner)) === 0) await sleep(10);
+    try {
+      return await orderWith(token, product, quantity);
+    } finally {
+      await server.command("EVAL", RELEASE, 1, key, owner);
+    }
+  });
+}
+
+module.exports = { order };
