@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 
 import pytest
@@ -12,20 +14,22 @@ from test_check import sample_needs
 
 FOLDER = ROOT / "exercises" / "any-language"
 TASKS = json.loads((FOLDER / "tasks.json").read_text(encoding="utf-8"))
+SUFFIXES = {"python": "py", "node": "js", "java": "java"}
 # The number of checks that pass before one fails.
 FAILS_AT = {"1-guard": 0, "2-mutex": 0, "3-version": 0, "4-setnx": 1, "5-fence": 1}
 
 
-def judge(*words):
-    return subprocess.run([FOLDER / "judge", *words], env=os.environ | {"BUILD": str(BUILD)}, capture_output=True, text=True,
+def judge(*words, **environment):
+    return subprocess.run([FOLDER / "judge", *words], env=os.environ | {"BUILD": str(BUILD)} | environment, capture_output=True, text=True,
                           timeout=900 * PATIENCE, check=False)  # fmt: skip
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("language", SUFFIXES)
 @pytest.mark.parametrize("task", TASKS)
-def test_what_is_unsolved_fails(task):
-    sample_needs("python")
-    ran = judge(task, "python")
+def test_what_is_unsolved_fails(task, language):
+    sample_needs(language)
+    ran = judge(task, language)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     faces = [line[:2] for line in ran.stdout.splitlines() if line[:1] == ":"]
     passed = FAILS_AT[task]
@@ -34,27 +38,71 @@ def test_what_is_unsolved_fails(task):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("language", SUFFIXES)
 @pytest.mark.parametrize("task", TASKS)
-def test_the_solution_passes(task):
-    sample_needs("python")
-    ran = judge(task, "python", FOLDER / "python" / "solutions" / f"{task}.py")
+def test_the_solution_passes(task, language):
+    sample_needs(language)
+    ran = judge(task, language, FOLDER / language / "solutions" / f"{task}.{SUFFIXES[language]}")
     assert ran.returncode == 0 and ran.stdout.count(":)") == len(TASKS[task]), ran.stdout + ran.stderr
 
 
 @pytest.mark.long
-def test_3_version_without_a_retry_leaves_units(tmp_path):
+@pytest.mark.parametrize("language", SUFFIXES)
+def test_3_version_without_a_retry_leaves_units(tmp_path, language):
     """The second bug of the task: the version counts, but a conflict is a refusal."""
-    sample_needs("python")
-    text = (FOLDER / "python" / "3-version.py").read_text(encoding="utf-8")
-    (tmp_path / "own.py").write_text(text.replace("SET count = %s WHERE", "SET count = %s, version = version + 1 WHERE"), encoding="utf-8")
-    ran = judge("3-version", "python", tmp_path / "own.py")
+    sample_needs(language)
+    name = f"3-version.{SUFFIXES[language]}"
+    text = (FOLDER / language / name).read_text(encoding="utf-8")
+    text, count = re.subn(r"(SET count = \S+) WHERE", r"\1, version = version + 1 WHERE", text)
+    assert count == 1
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    ran = judge("3-version", language, tmp_path / name)
     assert ran.returncode == 1 and "units were left" in ran.stdout, ran.stdout + ran.stderr
+
+
+# What a learner writes: what the judge says about it.
+MISTAKES = {
+    "python": [("def order(:", "SyntaxError")],
+    "node": [
+        ("function order() {", "shop: node cannot load"),
+        ("module.exports = { ordr: null };", "module.exports has no function named order"),
+    ],
+    "java": [
+        ("class Order { static boolean order() { return 1; } }", "does not compile"),
+        ("class Order { static boolean order() { return true; } }", "has no class Order with a method order(long product, int quantity)"),
+    ],
+}
+
+
+@pytest.mark.parametrize("language, text, sentence", [(language, *mistake) for language in MISTAKES for mistake in MISTAKES[language]])
+def test_a_file_that_cannot_be_loaded(tmp_path, language, text, sentence):
+    sample_needs(language)
+    file = tmp_path / f"own.{SUFFIXES[language]}"
+    file.write_text(text, encoding="utf-8")
+    ran = judge("1-guard", language, file)
+    assert ran.returncode == 3 and sentence in ran.stderr and str(file) in ran.stderr, ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("words", [[], ["1-guard"], ["6-none", "python"], ["1-guard", "cobol"], ["1-guard", "python", "x", "y"]])
 def test_a_wrong_command_line(words):
     ran = judge(*words)
     assert ran.returncode == 2 and "usage: " in ran.stderr, ran.stdout + ran.stderr
+
+
+def test_a_missing_driver_of_node(tmp_path):
+    sample_needs("node")
+    ran = judge("1-guard", "node", NODE_PATH=str(tmp_path))
+    assert ran.returncode == 3 and "Install it with make deps-peers" in ran.stderr, ran.stdout + ran.stderr
+
+
+def test_a_missing_driver_of_java(tmp_path):
+    sample_needs("java")
+    text = (FOLDER / "java" / "shop.json").read_text(encoding="utf-8").replace('"/usr/share/java/postgresql.jar"', '"."')
+    for name in ("Shop.java", "Servers.java", "1-guard.java"):
+        shutil.copy(FOLDER / "java" / name, tmp_path)
+    (tmp_path / "shop.json").write_text(text.replace("../schema.sql", str(FOLDER / "schema.sql")), encoding="utf-8")
+    ran = judge("1-guard", tmp_path / "shop.json")
+    assert ran.returncode == 3 and "Install it with make deps-peers" in ran.stderr, ran.stdout + ran.stderr
 
 
 def test_a_service_that_does_not_start(tmp_path):
