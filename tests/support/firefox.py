@@ -99,7 +99,9 @@ SCHEME = 'Services.prefs.setIntPref("layout.css.prefers-color-scheme.content-ove
 OFFLINE = "Services.io.offline = arguments[0];"
 REFUSE = """
 const [path] = arguments;
-window.refused = { observe: (request) => request.QueryInterface(Ci.nsIChannel).URI.spec.endsWith(path) && request.cancel(Cr.NS_ERROR_ABORT) };
+window.refused = {
+  observe: (request) => request.QueryInterface(Ci.nsIChannel).URI.spec.endsWith(path) && request.cancel(Cr.NS_ERROR_ABORT),
+};
 Services.obs.addObserver(window.refused, "http-on-modify-request");
 """
 REFUSE_NO_MORE = 'Services.obs.removeObserver(window.refused, "http-on-modify-request");'
