@@ -1,24 +1,11 @@
 """The flows of the lessons and of the static site in Firefox: the same tests as in Chromium."""
 
-import pytest
-
 from firefox import Firefox
 from test_page_keyboard import test_a_goal_is_found_and_the_next_lesson_opened, test_a_load_that_waits_is_stopped, test_a_search
 from test_page_lessons import *  # noqa: F403
 from test_page_site import *  # noqa: F403
 
 BROWSER = Firefox
-
-
-@pytest.mark.long
-class TestEachLesson:
-    test_it_fits_a_phone_and_can_be_read = staticmethod(test_it_fits_a_phone_and_can_be_read)  # noqa: F821
-    test_the_solution_of_a_goal_reaches_it_and_one_order_after_the_other_does_not = staticmethod(
-        test_the_solution_of_a_goal_reaches_it_and_one_order_after_the_other_does_not  # noqa: F821
-    )
-
-
-del test_it_fits_a_phone_and_can_be_read, test_the_solution_of_a_goal_reaches_it_and_one_order_after_the_other_does_not
 
 # What needs no browser.
 del test_a_mistake_in_a_comment_is_told_with_its_line, test_a_page_is_served_and_kept, test_it_opens_from_files_and_is_small  # noqa: F821
