@@ -1,5 +1,6 @@
 """Fixtures: one private stack a job, services that must end cleanly, and what each job records for the judge of the whole run."""
 
+import contextlib
 import json
 import os
 import sys
@@ -71,13 +72,29 @@ def shop(stack, file_services):
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """One Chromium for all tests of a file."""
+def start_browser(request, tmp_path_factory):
+    """Starts a browser for all tests of a file: Chromium, or what the file names as BROWSER."""
     from browser import Browser  # here, since most files need no browser
 
-    started = Browser(tmp_path_factory.mktemp("downloads"))
-    yield started
-    started.quit()
+    with contextlib.ExitStack() as started:
+
+        def start():
+            browser = getattr(request.module, "BROWSER", Browser)(tmp_path_factory.mktemp("downloads"))
+            started.callback(browser.quit)
+            return browser
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def browser(start_browser):
+    return start_browser()
+
+
+@pytest.fixture(scope="module")
+def browsers(browser, start_browser):
+    """A teacher's browser and those of two learners."""
+    return [browser, start_browser(), start_browser()]
 
 
 @pytest.fixture(scope="module")

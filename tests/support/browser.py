@@ -20,6 +20,8 @@ from basics import BUILD, PATIENCE, wait_until
 from pictures import is_blank
 
 SHOTS = BUILD / "tests" / "screenshots"
+# By this name a browser finds this machine, as others of the network do. The line of the class board with the address and the code wraps.
+NETWORK_NAME = "computers-of-the-first-floor.example"
 
 # The contrast of each text on the page with what is behind it (WCAG 2, relative luminance), where it is too low.
 # Colours that the browser does not give as rgb() are drawn to find out what they are.
@@ -72,12 +74,12 @@ class Browser:
     shots = ""  # what the names of its pictures begin with
     width = None  # of the window, if a test has set it
 
-    def __init__(self, folder, *flags):
-        """FLAGS are options of Chromium's command line."""
+    def __init__(self, folder):
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
-        for flag in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900", *flags):
+        for flag in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"):
             options.add_argument(flag)
+        options.add_argument(f"--host-resolver-rules=MAP {NETWORK_NAME} 127.0.0.1")
         if os.geteuid() == 0:
             options.add_argument("--no-sandbox")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -93,7 +95,10 @@ class Browser:
 
     def quit(self):
         self.driver.quit()
-        # A process of Chromium that is still ending may write into the folder.
+        self.remove_scratch()
+
+    def remove_scratch(self):
+        # A process of the browser that is still ending may write into the folder.
         gone = lambda: shutil.rmtree(self.scratch, ignore_errors=True) or not os.path.exists(self.scratch)  # noqa: E731
         wait_until(gone, f"{self.scratch} is removed")
 
@@ -126,6 +131,27 @@ class Browser:
             yield
         finally:
             self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
+
+    @contextlib.contextmanager
+    def offline(self):
+        """Without a network."""
+        conditions = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.driver.execute_cdp_cmd("Network.enable", {})
+        self.driver.execute_cdp_cmd("Network.emulateNetworkConditions", {**conditions, "offline": True})
+        try:
+            yield
+        finally:
+            self.driver.execute_cdp_cmd("Network.emulateNetworkConditions", {**conditions, "offline": False})
+
+    @contextlib.contextmanager
+    def without(self, path):
+        """No request to an address that ends with PATH leaves the browser."""
+        self.driver.execute_cdp_cmd("Network.enable", {})
+        self.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": [f"*{path}"]})
+        try:
+            yield
+        finally:
+            self.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
 
     def pdf(self):
         """What the printer gets."""

@@ -18,7 +18,7 @@ from selenium.webdriver.remote.command import Command
 from selenium.webdriver.remote.webdriver import WebDriver
 
 from basics import PATIENCE, START_S, die_with_parent, wait_until
-from browser import ROLES, SHOTS, Browser
+from browser import NETWORK_NAME, ROLES, SHOTS, Browser
 
 REPLY_S = 60 * PATIENCE  # longest wait for the answer to a command
 LONGEST_MESSAGE = 64 << 20  # a picture of a page is the longest
@@ -44,6 +44,7 @@ COMMANDS = {
     Command.GET_ELEMENT_TEXT: "WebDriver:GetElementText",
     Command.GET_ELEMENT_TAG_NAME: "WebDriver:GetElementTagName",
     Command.GET_ELEMENT_RECT: "WebDriver:GetElementRect",
+    Command.GET_ELEMENT_ATTRIBUTE: "WebDriver:GetElementAttribute",
     Command.GET_ELEMENT_PROPERTY: "WebDriver:GetElementProperty",
     Command.GET_ELEMENT_VALUE_OF_CSS_PROPERTY: "WebDriver:GetElementCSSValue",
     Command.GET_ELEMENT_ARIA_ROLE: "WebDriver:GetComputedRole",
@@ -80,6 +81,7 @@ PREFERENCES = {
     "extensions.getAddons.cache.enabled": False,
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
+    "network.dns.localDomains": NETWORK_NAME,
     "security.sandbox.warn_unprivileged_namespaces": False,
     "toolkit.telemetry.enabled": False,
 }
@@ -94,6 +96,15 @@ browser.style.setProperty("flex", "none", "important");
 # Tab leads from the last control of the page to Firefox's own. A test stays in the page.
 STAY = "if (document.activeElement !== gBrowser.selectedBrowser) gBrowser.selectedBrowser.focus();"
 SCHEME = 'Services.prefs.setIntPref("layout.css.prefers-color-scheme.content-override", arguments[0] === "dark" ? 0 : 1);'
+OFFLINE = "Services.io.offline = arguments[0];"
+REFUSE = """
+const [path] = arguments;
+window.refused = {
+  observe: (request) => request.QueryInterface(Ci.nsIChannel).URI.spec.endsWith(path) && request.cancel(Cr.NS_ERROR_ABORT),
+};
+Services.obs.addObserver(window.refused, "http-on-modify-request");
+"""
+REFUSE_NO_MORE = 'Services.obs.removeObserver(window.refused, "http-on-modify-request");'
 MEDIUM = "gBrowser.selectedBrowser.browsingContext.mediumOverride = arguments[0];"
 # What a page is told, and not what Firefox tells of itself.
 MESSAGES = """
@@ -134,7 +145,7 @@ class Marionette:
             raise ConnectionError("Firefox closed the connection")
         self.unread += got
 
-    def call(self, name, **parameters):
+    def call(self, name, /, **parameters):
         """Returns (error or None, result)."""
         self.last += 1
         text = json.dumps([0, self.last, name, parameters]).encode()
@@ -165,7 +176,7 @@ class Marionette:
         finally:
             self.do("Marionette:SetContext", value="content")
 
-    def do(self, name, **parameters):
+    def do(self, name, /, **parameters):
         """A call that must succeed."""
         error, result = self.call(name, **parameters)
         assert not error, f"{name}: {error}"
@@ -214,23 +225,14 @@ class Firefox(Browser):
         self.size(1280, 900)
 
     def quit(self):
-        """Ends it, with all its processes, and removes what it has written."""
-        try:
-            if self.marionette:
-                self.marionette.call("Marionette:Quit", flags=["eForceQuit"])
-                self.process.wait(START_S)
-        except (OSError, ConnectionError, subprocess.TimeoutExpired):
-            pass  # it is killed
-        finally:
-            if self.marionette:
-                self.marionette.close()
-            if self.process:
-                try:
-                    os.killpg(self.process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass  # all have ended
-                self.process.wait(START_S)
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        """Kills it, with all its processes, which is sooner than its own end, and removes what it has written."""
+        if self.marionette:
+            self.marionette.close()
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):  # all have ended
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(START_S)
+        self.remove_scratch()
 
     def set_scheme(self, scheme):
         self.marionette.in_chrome(SCHEME, scheme)
@@ -243,6 +245,22 @@ class Firefox(Browser):
             yield
         finally:
             self.marionette.in_chrome(MEDIUM, "")
+
+    @contextlib.contextmanager
+    def offline(self):
+        self.marionette.in_chrome(OFFLINE, True)
+        try:
+            yield
+        finally:
+            self.marionette.in_chrome(OFFLINE, False)
+
+    @contextlib.contextmanager
+    def without(self, path):
+        self.marionette.in_chrome(REFUSE, path)
+        try:
+            yield
+        finally:
+            self.marionette.in_chrome(REFUSE_NO_MORE)
 
     def pdf(self):
         return base64.b64decode(self.marionette.do("WebDriver:Print", background=True)["value"])

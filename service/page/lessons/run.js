@@ -232,7 +232,8 @@ export function setUpRun(figure, index, lesson) {
     else if (run.kind === "compare") opened = await load(run, parts, failed);
     else opened = await openSteps(parts.results, `run-${index}-`, run.schedule, judge, failed);
     go.disabled = false;
-    if (document.activeElement === document.body) go.focus({ preventScroll: true }); // Stop had it, or nothing
+    // Stop had the focus, or nothing. In Firefox a button keeps the focus for a moment after it is hidden.
+    if (document.activeElement === document.body || !document.activeElement.checkVisibility()) go.focus({ preventScroll: true });
     const isSteps = run.kind === "replay" || run.kind === "goal";
     go.hidden = isSteps && opened;
     if (!isSteps && opened) seen();

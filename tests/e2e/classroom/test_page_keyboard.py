@@ -5,11 +5,11 @@ from urllib.parse import unquote
 import pytest
 
 from browser import Keys
-from test_page import focused, open_steps, schedule_of
-from test_page_board import browsers, classroom, in_news, join, open_board
+from test_page import focused, is_disabled, open_steps, schedule_of
+from test_page_board import classroom, in_news, join, open_board
 from test_page_lessons import tab_to, verdict, visit
 
-__all__ = ["browsers", "classroom", "visit"]
+__all__ = ["classroom", "visit"]
 
 
 @pytest.fixture
@@ -26,6 +26,27 @@ def use(page, selector, key=Keys.ENTER):
 
 
 # ── /steps ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_lost_update_by_keyboard_alone(at):
+    page = at()
+    page.press("1")
+    page.wait(lambda: schedule_of(page).endswith("A>read"), "A reads")
+    page.press("2")
+    page.wait(lambda: page.find("question-B").is_displayed(), "what will B read?")
+    focus = "return document.querySelector('#question-B').contains(document.activeElement) && document.activeElement.textContent"
+    assert page.driver.execute_script(focus) == "just show me Space", "Space, which asked for the step, makes it"
+    page.press("1")  # the first answer
+    page.wait_text("answer", "Right: B reads 1")
+    for key in "22221111":
+        before = schedule_of(page)
+        if not is_disabled(page, f"step-{'AB'[int(key) - 1]}"):
+            page.press(key)
+            page.wait(lambda before=before: schedule_of(page) != before, f"a step by {key}")
+    page.wait_text("result", "Sold 2 of 1.")
+    page.keep("steps-by-keys")
+    page.press("u")
+    page.wait(lambda: not page.find("result").is_displayed(), "one step back")
 
 
 def test_an_oversell_is_found_and_played(at):

@@ -320,15 +320,11 @@ def test_a_load_can_be_stopped(visit):
 
 def test_without_its_server_a_lesson_shows_what_the_terminal_prints(visit, shop):
     page = visit("01-lost-update")
-    page.driver.execute_cdp_cmd("Network.enable", {})
-    page.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/steps"]})
-    try:
+    with page.without("/steps"):
         answers(page, "predict")[1].click()
         page.wait(lambda: verdict(page, "predict").startswith("✓ As you predicted"), "the output decides")
         assert page.all(".run .terminal")[0].get_attribute("open") is not None
         assert "does not answer" in page.all(".run .alert")[0].text
-    finally:
-        page.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     assert all("ERR_BLOCKED" in line for line in page.complaints())
 
 

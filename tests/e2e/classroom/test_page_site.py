@@ -38,17 +38,15 @@ def site(stack, tmp_path_factory):
 @pytest.fixture
 def page(browser, site):
     """A browser without a network. It must neither complain nor ask for anything but the site's files."""
-    browser.driver.execute_cdp_cmd("Network.enable", {})
-    browser.driver.execute_cdp_cmd(
-        "Network.emulateNetworkConditions", {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-    )
-    browser.size(1280)
-    browser.driver.get("about:blank")
-    browser.site = site.as_uri()
-    yield browser
-    loaded = browser.driver.execute_script("return performance.getEntriesByType('resource').map(({name}) => name)")
-    assert [name for name in loaded if not name.startswith(browser.site)] == []
-    assert browser.complaints() == []
+    with browser.offline():
+        browser.size(1280)
+        browser.driver.get("about:blank")
+        browser.complaints()
+        browser.site = site.as_uri()
+        yield browser
+        loaded = browser.driver.execute_script("return performance.getEntriesByType('resource').map(({name}) => name)")
+        assert [name for name in loaded if not name.startswith(browser.site)] == []
+        assert browser.complaints() == []
 
 
 def open_steps(page, schedule):

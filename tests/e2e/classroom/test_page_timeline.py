@@ -268,8 +268,42 @@ def test_two_chosen_orders_open_in_steps(page, shop):
 # ── how soon ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+# Somebody else's order, placed at the worst moment: just after the page has asked for news. How many milliseconds after the answer to the
+# order the page asks again, and then draws its bar.
+SEEN_AFTER = """
+const [done] = arguments;
+let sent, answered, asked, bar;
+const drawn = new MutationObserver(() => look());
+const looks = new PerformanceObserver(async (list) => {
+  const asks = list.getEntriesByType("resource").filter(({ name }) => name.includes("/live?"));
+  if (sent) {
+    asked ??= asks.find(({ startTime }) => startTime > sent)?.startTime;
+    look();
+  } else if (asks.length) {
+    sent = performance.now();
+    const order = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ product_id: 1, quantity: 1 }) };
+    const { id } = await (await fetch("/orders", order)).json();
+    answered = performance.now();
+    bar = `#lanes .order[aria-label^="order ${id},"]`;
+    look();
+  }
+});
+function look() {
+  if (!asked || !bar || !document.querySelector(bar)) return;
+  drawn.disconnect();
+  looks.disconnect();
+  done([asked - answered, performance.now() - asked]);
+}
+drawn.observe(document.getElementById("lanes"), { childList: true, subtree: true, attributes: true });
+looks.observe({ type: "resource" });
+"""
+
+
 def test_a_new_order_is_seen_soon_with_a_thousand_traces(page, shop):
-    """The goal is half a second; on a slow machine ten times as long."""
+    """The goal is half a second: 450 ms until the page asks, which the best of several orders shows on any machine, and 50 ms until it has
+    drawn the order. Those may be ten times as many on a slow machine."""
+    clock = "return performance.now()"
+    ready = page.driver.execute_script(clock)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert all(reply.status == 201 for reply in pool.map(lambda _: shop.order(1), range(1050)))
     page.wait(lambda: page.figure("sold") == 1050 and bars(page) > 900, "most are drawn", 60)
@@ -283,5 +317,10 @@ def test_a_new_order_is_seen_soon_with_a_thousand_traces(page, shop):
         took.append(time.monotonic() - since)
     print("seen after", [round(one, 2) for one in took])
     assert sorted(took)[2] < 5, took
+    page.wait(lambda: page.driver.execute_script(clock) > ready + 5000, "the page does not ask more often any more because it was just opened")
+    seen = [page.driver.execute_async_script(SEEN_AFTER) for _ in range(10)]
+    print("asked and drawn after", [[round(one) for one in both] for both in seen])
+    assert 0 < min(asked for asked, _ in seen if asked > 0) < 450, seen
+    assert min(drawn for _, drawn in seen) < 500, seen
     assert page.all("#lanes .order[data-same]"), "what did not change is not drawn again"
-    page.wait(lambda: abs((page.figure("sold") or 0) - 1056) < 1, "and the figures follow")
+    page.wait(lambda: abs((page.figure("sold") or 0) - 1066) < 1, "and the figures follow")
