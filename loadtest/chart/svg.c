@@ -423,33 +423,40 @@ static void tidy(char *svg)
     *to = 0;
 }
 
+void charts_cut(const json_t *charts, char *text, const char **ret_svg)
+{
+    static const char END[] = "</svg>";
+    size_t i;
+    json_t *chart;
+    json_array_foreach(charts, i, chart) {
+        char *begin = has_values(chart) ? strstr(text, "<svg") : NULL,
+             *end = begin ? strstr(begin, END) : NULL;
+        ret_svg[i] = "";
+        if (!end)
+            continue;
+        text = end + sizeof END - 1;
+        if (*text)
+            *text++ = 0; /* the newline */
+        tidy(begin);
+        ret_svg[i] = begin;
+    }
+}
+
 size_t charts_draw(const json_t *charts, char **ret_text, const char ***ret_svg)
 {
-    size_t count = json_array_size(charts), i;
-    json_t *chart;
+    size_t count = json_array_size(charts);
     *ret_text = NULL;
     *ret_svg = NULL;
     if (count == 0 || !gnuplot_is_possible())
         return 0;
     char *text = gnuplot_run(write_scripts, charts);
     const char **svg = calloc(count, sizeof *svg);
-    char *at = text;
     if (!text || !svg) {
         free(text);
         free(svg);
         return 0;
     }
-    json_array_foreach(charts, i, chart) {
-        static const char END[] = "</svg>";
-        char *begin = has_values(chart) ? strstr(at, "<svg") : NULL, *end = begin ? strstr(begin, END) : NULL;
-        svg[i] = "";
-        if (!end)
-            continue;
-        at = end + sizeof END;
-        end[sizeof END - 1] = 0;
-        tidy(begin);
-        svg[i] = begin;
-    }
+    charts_cut(charts, text, svg);
     *ret_text = text;
     *ret_svg = svg;
     return count;
