@@ -21,10 +21,10 @@ json_t *chart_add(struct charts *charts, const struct chart_look *look)
     if (!charts->list && !charts->failed)
         charts->list = json_array();
     json_t *chart = json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:i, s:s?, s:s, s:[], s:[], s:[], s:[], s:[]}", "kind",
+        "{s:i, s:s, s:s, s:s, s:s, s:b, s:b, s:f, s:b, s:i, s:s?, s:s, s:[], s:[], s:[], s:[], s:[]}", "kind",
         (int)look->kind, "title", look->title, "about", look->about ? look->about : "", "x", look->x, "y",
-        look->y ? look->y : "", "log_x", look->log_x, "log_y", look->log_y, "bad", look->bad, "decimals",
-        look->decimals, "group", look->group, "rows_are",
+        look->y ? look->y : "", "log_x", look->log_x, "log_y", look->log_y, "x_most", look->x_most, "bad",
+        look->bad, "decimals", look->decimals, "group", look->group, "rows_are",
         look->name_of_rows ? look->name_of_rows : "strategy", "marks", "rows", "series", "tics", "steps");
     if (charts->failed || json_array_append_new(charts->list, chart) != 0) {
         charts->failed = true;
@@ -37,6 +37,14 @@ void chart_name_marks(struct charts *charts, json_t *chart, const char *const *n
 {
     for (size_t i = 0; chart && names[i]; i++)
         append(charts, chart, "marks", json_string(names[i]), CHART_COLUMNS_MAX);
+}
+
+size_t chart_marks(const json_t *chart)
+{
+    size_t marks = json_array_size(json_object_get(chart, "marks"));
+    size_t most = json_integer_value(json_object_get(chart, "kind")) == CHART_SPANS ? CHART_SPAN_MARKS
+                                                                                    : CHART_MARKS_MAX;
+    return marks < most ? marks : most;
 }
 
 static json_t *number(double value)

@@ -9,6 +9,7 @@
 /* Bounds of one chart; what is more is left out of the picture and of its table. */
 enum {
     CHART_MARKS_MAX = 4,
+    CHART_SPAN_MARKS = 3,
     CHART_COLUMNS_MAX = 64,
     CHART_SERIES_MAX = 6,
     CHART_ROWS_MAX = 64,
@@ -18,12 +19,12 @@ enum {
 enum chart_kind {
     CHART_BARS,   /* rows of one value: a bar each, its value at its end */
     CHART_RANGES, /* rows of up to CHART_MARKS_MAX values, each with its own mark */
+    CHART_SPANS,  /* CHART_SPAN_MARKS values with their own marks, then the begin and the end of a bar */
     CHART_LINES,  /* series of points, joined */
     CHART_STEPS,  /* the same for counts: a value stays until the next point */
     /* Pictures that are tables, and need no drawing: */
     CHART_MATRIX, /* cells of a row and a column, each with a text and a level */
     CHART_LANES,  /* steps, each in its lane, with the stock after it between the first two lanes */
-    CHART_SPANS,  /* rows of a time, the part of it that is its end, and more values; the times as bars */
 };
 
 struct chart_look {
@@ -32,6 +33,7 @@ struct chart_look {
     const char *about;        /* how to read it, one sentence with a full stop */
     const char *x, *y;        /* names of the axes, with units; of rows only X */
     bool log_x, log_y;        /* logarithmic scales; bars have none */
+    double x_most;            /* the x axis of rows reaches at least this value; 0: as far as the rows */
     bool bad;                 /* the values of CHART_BARS are damage, in the colour of a warning */
     int decimals;             /* of the values in labels and tables */
     const char *group;        /* charts with the same group stand together under this heading; NULL: none */
@@ -46,8 +48,10 @@ struct charts {
 
 /* Adds a chart; borrowed, NULL after a failure. The functions below accept that NULL. */
 json_t *chart_add(struct charts *charts, const struct chart_look *look);
-/* Names the marks of a CHART_RANGES, the columns of a CHART_MATRIX or CHART_SPANS, or the lanes; ended by NULL. */
+/* Names the values of a CHART_RANGES or CHART_SPANS, the columns of a CHART_MATRIX, or the lanes; ended by NULL. */
 void chart_name_marks(struct charts *charts, json_t *chart, const char *const *names);
+/* How many values of each row have their own mark. */
+size_t chart_marks(const json_t *chart);
 /* Adds a row of COUNT values; NaN for one that is missing. */
 void chart_add_row(struct charts *charts, json_t *chart, const char *name, const double *values,
                    size_t count);

@@ -18,7 +18,7 @@ void gnuplot_print_name(FILE *script, const char *name)
     for (; *name; name++) {
         bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
                      (*name >= '0' && *name <= '9') || *name == '-' || *name == '.' || *name == '/' ||
-                     *name == ' ';
+                     *name == ',' || *name == ' ';
         fputc(plain ? *name : '?', script);
     }
 }

@@ -73,15 +73,22 @@ static struct span span_of_rows(const json_t *chart, bool logarithmic)
     return span;
 }
 
+static void widen_by_points(struct span *span, const json_t *series, size_t coordinate, bool logarithmic)
+{
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(series, "points"), i, point) {
+        widen(span, json_array_get(point, coordinate), logarithmic);
+    }
+}
+
 static struct span span_of_points(const json_t *chart, size_t coordinate, bool logarithmic)
 {
     struct span span = {0};
-    size_t i, j;
-    json_t *series, *point;
+    size_t i;
+    json_t *series;
     json_array_foreach(json_object_get(chart, "series"), i, series) {
-        json_array_foreach(json_object_get(series, "points"), j, point) {
-            widen(&span, json_array_get(point, coordinate), logarithmic);
-        }
+        widen_by_points(&span, series, coordinate, logarithmic);
     }
     return span;
 }
@@ -193,6 +200,7 @@ static size_t print_rows(FILE *script, const json_t *chart, size_t marks)
     size_t i, longest = 1;
     json_t *row;
     int decimals = (int)json_integer_value(json_object_get(chart, "decimals"));
+    bool is_span = json_integer_value(json_object_get(chart, "kind")) == CHART_SPANS;
     fputs("$rows << END\n", script);
     json_array_foreach(json_object_get(chart, "rows"), i, row) {
         char name[NAME_CHARACTERS + 1], text[NUMBER_MAX];
@@ -206,10 +214,11 @@ static size_t print_rows(FILE *script, const json_t *chart, size_t marks)
         print_label(script, json_is_number(json_array_get(values, 0))
                                 ? number_text(json_number_value(json_array_get(values, 0)), decimals, text)
                                 : "");
-        for (size_t mark = 0; mark < marks; mark++) {
+        for (size_t mark = 0; mark < marks; mark++)
             print_value(script, json_array_get(values, mark));
-            widen(&span, json_array_get(values, mark), false);
-        }
+        /* The line of a row joins its marks, or is the bar of a CHART_SPANS. */
+        for (size_t value = is_span ? marks : 0; value < (is_span ? marks + 2 : marks); value++)
+            widen(&span, json_array_get(values, value), false);
         if (span.any)
             fprintf(script, " %.10g %.10g\n", span.least, span.most);
         else
@@ -264,9 +273,10 @@ static void print_bars(FILE *script, const json_t *chart)
 static void print_ranges(FILE *script, const json_t *chart)
 {
     bool log_x = is_set(chart, "log_x");
-    size_t rows = json_array_size(json_object_get(chart, "rows")),
-           marks = json_array_size(json_object_get(chart, "marks"));
-    marks = marks < CHART_MARKS_MAX ? marks : CHART_MARKS_MAX;
+    bool is_span = json_integer_value(json_object_get(chart, "kind")) == CHART_SPANS;
+    size_t rows = json_array_size(json_object_get(chart, "rows")), marks = chart_marks(chart);
+    struct span span = span_of_rows(chart, log_x);
+    widen(&span, json_object_get(chart, "x_most"), true);
     double height = (double)rows * ROW_HEIGHT + ROWS_FRAME;
     print_terminal(script, height);
     size_t longest = print_rows(script, chart, marks);
@@ -274,17 +284,16 @@ static void print_ranges(FILE *script, const json_t *chart)
     fputs("set grid xtics linecolor rgb '#dddddd' linetype 1\n", script);
     fprintf(script, "set tmargin at screen %.4f\nset bmargin at screen %.4f\n", 1 - 4 / height,
             (ROWS_FRAME - 4) / height);
-    size_t label = print_scale(script, "x", span_of_rows(chart, log_x), log_x,
-                               WIDTH - 40 - (double)longest * CHARACTER);
+    size_t label = print_scale(script, "x", span, log_x, WIDTH - 40 - (double)longest * CHARACTER);
     print_right_margin(script, label);
     fputs("set xlabel ", script);
     print_label(script, text_of(chart, "x"));
     fputs(" offset 0,0.6", script);
     fprintf(
         script,
-        "\nplot $rows using %zu:1:(column(%zu)-column(%zu)):(0):ytic(2) with vectors nohead linewidth 1.5 linecolor rgb "
+        "\nplot $rows using %zu:1:(column(%zu)-column(%zu)):(0):ytic(2) with vectors nohead linewidth %s linecolor rgb "
         "'#888888'",
-        marks + 4, marks + 5, marks + 4);
+        marks + 4, marks + 5, marks + 4, is_span ? "6" : "1.5");
     for (size_t mark = marks; mark-- > 0;) /* the first one lies on top */
         fprintf(script, ", $rows using %zu:1 with points pointtype %d pointsize 0.8 linecolor rgb '%s'",
                 mark + 4, POINTS[mark % (sizeof POINTS / sizeof POINTS[0])], COLOURS[mark]);
@@ -349,7 +358,9 @@ static void print_series(FILE *script, const json_t *chart)
     print_label(script, text_of(chart, "y"));
     fputs(" at screen 0.01,0.95 left\nplot ", script);
     json_array_foreach(json_object_get(chart, "series"), i, series) {
-        if (json_array_size(json_object_get(series, "points")) == 0)
+        struct span span = {0};
+        widen_by_points(&span, series, 1, log_y);
+        if (!span.any) /* gnuplot would warn */
             continue;
         size_t colour = (size_t)json_integer_value(json_object_get(series, "colour"));
         fprintf(script, "%s$s%zu using 1:2 with %s linewidth 2 dashtype %d linecolor rgb '%s'",
@@ -372,12 +383,12 @@ void chart_print_script(const json_t *chart, FILE *script)
         return;
     switch ((enum chart_kind)json_integer_value(json_object_get(chart, "kind"))) {
     case CHART_BARS: print_bars(script, chart); break;
-    case CHART_RANGES: print_ranges(script, chart); break;
+    case CHART_RANGES:
+    case CHART_SPANS: print_ranges(script, chart); break;
     case CHART_LINES:
     case CHART_STEPS: print_series(script, chart); break;
     case CHART_MATRIX:
-    case CHART_LANES:
-    case CHART_SPANS: break;
+    case CHART_LANES: break;
     }
 }
 
@@ -423,33 +434,40 @@ static void tidy(char *svg)
     *to = 0;
 }
 
+void charts_cut(const json_t *charts, char *text, const char **ret_svg)
+{
+    static const char END[] = "</svg>";
+    size_t i;
+    json_t *chart;
+    json_array_foreach(charts, i, chart) {
+        char *begin = has_values(chart) ? strstr(text, "<svg") : NULL,
+             *end = begin ? strstr(begin, END) : NULL;
+        ret_svg[i] = "";
+        if (!end)
+            continue;
+        text = end + sizeof END - 1;
+        if (*text)
+            *text++ = 0; /* the newline */
+        tidy(begin);
+        ret_svg[i] = begin;
+    }
+}
+
 size_t charts_draw(const json_t *charts, char **ret_text, const char ***ret_svg)
 {
-    size_t count = json_array_size(charts), i;
-    json_t *chart;
+    size_t count = json_array_size(charts);
     *ret_text = NULL;
     *ret_svg = NULL;
     if (count == 0 || !gnuplot_is_possible())
         return 0;
     char *text = gnuplot_run(write_scripts, charts);
     const char **svg = calloc(count, sizeof *svg);
-    char *at = text;
     if (!text || !svg) {
         free(text);
         free(svg);
         return 0;
     }
-    json_array_foreach(charts, i, chart) {
-        static const char END[] = "</svg>";
-        char *begin = has_values(chart) ? strstr(at, "<svg") : NULL, *end = begin ? strstr(begin, END) : NULL;
-        svg[i] = "";
-        if (!end)
-            continue;
-        at = end + sizeof END;
-        end[sizeof END - 1] = 0;
-        tidy(begin);
-        svg[i] = begin;
-    }
+    charts_cut(charts, text, svg);
     *ret_text = text;
     *ret_svg = svg;
     return count;

@@ -13,5 +13,7 @@
 size_t charts_draw(const json_t *charts, char **ret_text, const char ***ret_svg);
 /* Writes gnuplot's script for one chart; for tests. */
 void chart_print_script(const json_t *chart, FILE *script);
+/* Cuts TEXT, which gnuplot printed for CHARTS, into their drawings, as charts_draw returns them; for tests. */
+void charts_cut(const json_t *charts, char *text, const char **ret_svg);
 
 #endif

@@ -12,17 +12,11 @@
 #define SALES "The sell-out over time"
 #define SALES_MAX 12 /* sell-outs that are drawn; the JSON has all */
 
-static double figure(const json_t *row, const char *key)
-{
-    const json_t *value = json_object_get(row, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* Rates are worth comparing among the rows that did it right. */
 static bool rate_counts(const json_t *row)
 {
     const json_t *kept = json_object_get(row, "kept");
-    return figure(row, "orders_per_s") > 0 && json_is_true(json_object_get(kept, "stock")) &&
+    return result_figure(row, "orders_per_s") > 0 && json_is_true(json_object_get(kept, "stock")) &&
            json_is_true(json_object_get(kept, "books"));
 }
 
@@ -31,7 +25,7 @@ static void add_oversold(struct charts *charts, const json_t *rows)
     size_t i, damaged = 0;
     json_t *row;
     json_array_foreach(rows, i, row) {
-        damaged += figure(row, "oversold") > 0;
+        damaged += result_figure(row, "oversold") > 0;
     }
     if (damaged == 0)
         return;
@@ -44,7 +38,7 @@ static void add_oversold(struct charts *charts, const json_t *rows)
                                                            .x = "units oversold",
                                                            .bad = true});
     json_array_foreach(rows, i, row) {
-        double oversold = figure(row, "oversold");
+        double oversold = result_figure(row, "oversold");
         if (oversold > 0)
             chart_add_row(charts, chart, result_text(row, "strategy"), &oversold, 1);
     }
@@ -55,7 +49,7 @@ static void add_rates(struct charts *charts, const json_t *rows)
     size_t i, counted = 0;
     json_t *row, *chart = NULL;
     json_array_foreach(rows, i, row) {
-        double rate = figure(row, "orders_per_s");
+        double rate = result_figure(row, "orders_per_s");
         if (!rate_counts(row))
             continue;
         if (counted++ == 0)
@@ -79,7 +73,7 @@ static void add_latencies(struct charts *charts, const json_t *rows)
         const json_t *latency = json_object_get(row, "latency_ms");
         double values[4];
         for (j = 0; j < 4; j++)
-            values[j] = figure(latency, KEYS[j]);
+            values[j] = result_figure(latency, KEYS[j]);
         if (!isfinite(values[0]))
             continue;
         if (counted++ == 0) {
@@ -106,7 +100,7 @@ static void add_sale(struct charts *charts, const json_t *row)
 {
     const json_t *sale = json_object_get(row, "sale");
     const json_t *sold = json_object_get(sale, "sold"), *left = json_object_get(sale, "left");
-    double slot_ms = figure(sale, "slot_ms"), stock = figure(row, "stock");
+    double slot_ms = result_figure(sale, "slot_ms"), stock = result_figure(row, "stock");
     size_t i, count = json_array_size(sold);
     json_t *value;
     char about[160], sold_text[NUMBER_MAX], stock_text[NUMBER_MAX], beyond_text[NUMBER_MAX];

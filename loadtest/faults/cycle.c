@@ -170,7 +170,7 @@ static struct intent *served_since(const struct fault_history *history, int64_t 
 static bool measure_outages(struct fault_run *run)
 {
     int64_t last_us[FAULT_STRATEGIES_MAX], first_us[FAULT_STRATEGIES_MAX] = {0},
-                                           gap_us[FAULT_STRATEGIES_MAX] = {0};
+                                           from_us[FAULT_STRATEGIES_MAX], gap_us[FAULT_STRATEGIES_MAX] = {0};
     size_t count;
     struct intent *served = served_since(run->history, run->fault_us, &count);
     int64_t until_us = monotonic_us();
@@ -179,11 +179,13 @@ static bool measure_outages(struct fault_run *run)
         return false;
     }
     for (size_t i = 0; i < run->count; i++)
-        last_us[i] = run->fault_us;
+        last_us[i] = from_us[i] = run->fault_us;
     for (const struct intent *intent = served; intent < served + count; intent++) {
         size_t i = intent->strategy;
-        if (intent->ended_us - last_us[i] > gap_us[i])
+        if (intent->ended_us - last_us[i] > gap_us[i]) {
             gap_us[i] = intent->ended_us - last_us[i];
+            from_us[i] = last_us[i];
+        }
         last_us[i] = intent->ended_us;
         if (intent->ended_us >= run->ready_us && first_us[i] == 0)
             first_us[i] = intent->ended_us;
@@ -191,13 +193,21 @@ static bool measure_outages(struct fault_run *run)
     free(served);
     for (size_t i = 0; i < run->count; i++) {
         struct fault_subject *subject = &run->subjects[i];
-        int64_t recovery_ms = ((first_us[i] ? first_us[i] : until_us) - run->ready_us) / 1000;
-        int64_t outage_ms = (first_us[i] ? gap_us[i] : until_us - last_us[i]) / 1000;
-        if (subject->cycles < FAULT_CYCLES_KEPT) {
-            subject->kept[subject->cycles].outage_ms = outage_ms;
-            subject->kept[subject->cycles].recovery_ms = recovery_ms;
+        bool stuck = first_us[i] == 0;
+        if (stuck) {
+            from_us[i] = last_us[i];
+            gap_us[i] = until_us - last_us[i];
         }
-        subject->stuck |= first_us[i] == 0;
+        int64_t recovery_ms = ((stuck ? until_us : first_us[i]) - run->ready_us) / 1000;
+        int64_t outage_ms = gap_us[i] / 1000;
+        if (subject->cycles < FAULT_CYCLES_KEPT)
+            subject->kept[subject->cycles] = (struct fault_cycle){
+                .outage_ms = outage_ms,
+                .recovery_ms = recovery_ms,
+                .outage_from_ms = (from_us[i] - run->fault_us) / 1000,
+                .repaired_ms = (run->ready_us - run->fault_us) / 1000,
+                .stuck = stuck};
+        subject->stuck |= stuck;
         subject->outages += recovery_ms > run->fault->ttl_ms / 2;
         if (outage_ms > subject->longest_outage_ms)
             subject->longest_outage_ms = outage_ms;

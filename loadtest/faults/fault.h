@@ -82,8 +82,10 @@ struct fault {
 /* A strategy under a fault, over all cycles so far. */
 /* What a cycle did to a strategy. */
 struct fault_cycle {
-    int64_t outage_ms,
-        recovery_ms; /* as the longest ones of struct fault_subject; 0 in cycles that do not measure them */
+    /* As the longest ones of struct fault_subject; 0 in cycles that do not measure them. */
+    int64_t outage_ms, recovery_ms;
+    int64_t outage_from_ms, repaired_ms; /* from the fault to the begin of that outage, and to the repair */
+    bool stuck;                          /* no order was served after the repair */
     int64_t acknowledged, refused, lost, oversold;
 };
 

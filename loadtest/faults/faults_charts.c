@@ -5,6 +5,7 @@
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,12 +74,43 @@ static void add_matrix(struct charts *charts, const json_t *rows)
     }
 }
 
-static void add_times(struct charts *charts, const json_t *row, bool first)
+/* When the events of a cycle happened, in seconds since its fault began; NaN for one that did not happen, or that a result of an
+ * earlier version does not have. */
+struct times {
+    double begin, repaired, next, outage_begin, outage_end;
+};
+
+static struct times times_of(const json_t *cycle)
 {
-    static const char *const COLUMNS[] = {"outage ms", "recovery ms", "refused", "lost", NULL};
-    static const char *const KEYS[] = {"outage_ms", "recovery_ms", "refused", "lost"};
+    double repaired = result_figure(cycle, "repaired_ms") / 1e3,
+           outage = result_figure(cycle, "outage_from_ms") / 1e3;
+    bool stuck = json_is_true(json_object_get(cycle, "stuck"));
+    return (struct times){.begin = 0,
+                          .repaired = repaired,
+                          .next = stuck ? NAN : repaired + result_figure(cycle, "recovery_ms") / 1e3,
+                          .outage_begin = outage,
+                          .outage_end = outage + result_figure(cycle, "outage_ms") / 1e3};
+}
+
+/* Until when the events of a row last. */
+static double end_of(const json_t *row)
+{
+    double end = 0;
+    size_t i;
+    json_t *cycle;
+    json_array_foreach(json_object_get(row, "each_cycle"), i, cycle) {
+        struct times times = times_of(cycle);
+        end = fmax(end, fmax(times.repaired, fmax(times.next, times.outage_end)));
+    }
+    return end;
+}
+
+static void add_times(struct charts *charts, const json_t *row, double x_most, bool first)
+{
+    static const char *const MARKS[] = {"fault begins",  "fault ends",  "next order",
+                                        "outage begins", "outage ends", NULL};
     char title[160];
-    size_t i, j;
+    size_t i;
     json_t *cycle;
     snprintf(title, sizeof title, "%.60s, %.60s", result_text(row, "fault"), result_text(row, "strategy"));
     json_t *chart = chart_add(
@@ -88,19 +120,24 @@ static void add_times(struct charts *charts, const json_t *row, bool first)
             .title = title,
             .about =
                 first
-                    ? "The bar is the longest time after the fault without a successful order. Its blue end is the time from the repair to the next one."
+                    ? "The bar is the outage: the longest time without a successful order. All pictures have the same axis."
                     : "",
-            .x = "",
+            .x = "seconds since the fault began",
+            .x_most = x_most,
+            .decimals = 2,
             .name_of_rows = "cycle",
             .group = TIMES});
-    chart_name_marks(charts, chart, COLUMNS);
+    chart_name_marks(charts, chart, MARKS);
     json_array_foreach(json_object_get(row, "each_cycle"), i, cycle) {
-        char name[24];
-        double values[4];
-        for (j = 0; j < 4; j++)
-            values[j] = (double)result_number(cycle, KEYS[j]);
-        snprintf(name, sizeof name, "%zu", i + 1);
-        chart_add_row(charts, chart, name, values, 4);
+        char name[64];
+        struct times times = times_of(cycle);
+        int64_t lost = result_number(cycle, "lost");
+        int used = snprintf(name, sizeof name, "%zu", i + 1);
+        if (lost > 0)
+            snprintf(name + used, sizeof name - (size_t)used, ", %" PRId64 " lost", lost);
+        chart_add_row(
+            charts, chart, name,
+            (double[]){times.begin, times.repaired, times.next, times.outage_begin, times.outage_end}, 5);
     }
 }
 
@@ -115,16 +152,17 @@ static int64_t weight(const json_t *row)
 
 static bool has_times(const json_t *row)
 {
-    return json_array_size(json_object_get(row, "each_cycle")) > 0 && weight(row) > 0;
+    return end_of(row) > 0 && weight(row) > 0;
 }
 
-/* Draws those that show most. */
+/* Draws those that show most, on one axis. */
 static void add_most_telling(struct charts *charts, const json_t *rows)
 {
-    const json_t *last = NULL;
-    for (int drawn = 0; drawn < TIMES_MAX; drawn++) {
-        const json_t *next = NULL;
-        size_t i;
+    const json_t *chosen[TIMES_MAX];
+    double x_most = 0;
+    size_t count = 0, i;
+    while (count < TIMES_MAX) {
+        const json_t *next = NULL, *last = count > 0 ? chosen[count - 1] : NULL;
         json_t *row;
         bool passed = last == NULL;
         json_array_foreach(rows, i, row) {
@@ -134,10 +172,12 @@ static void add_most_telling(struct charts *charts, const json_t *rows)
                 next = row;
         }
         if (!next)
-            return;
-        add_times(charts, next, !last);
-        last = next;
+            break;
+        x_most = fmax(x_most, end_of(next));
+        chosen[count++] = next;
     }
+    for (i = 0; i < count; i++)
+        add_times(charts, chosen[i], x_most, i == 0);
 }
 
 json_t *faults_charts(const json_t *document)

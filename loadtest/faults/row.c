@@ -50,8 +50,10 @@ static json_t *cycles_json(const struct fault_subject *subject)
     for (int64_t i = 0; i < subject->cycles && i < FAULT_CYCLES_KEPT; i++) {
         const struct fault_cycle *cycle = &subject->kept[i];
         json_array_append_new(
-            list, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "outage_ms", (json_int_t)cycle->outage_ms,
-                            "recovery_ms", (json_int_t)cycle->recovery_ms, "acknowledged",
+            list, json_pack("{s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}", "outage_ms",
+                            (json_int_t)cycle->outage_ms, "recovery_ms", (json_int_t)cycle->recovery_ms,
+                            "outage_from_ms", (json_int_t)cycle->outage_from_ms, "repaired_ms",
+                            (json_int_t)cycle->repaired_ms, "stuck", cycle->stuck, "acknowledged",
                             (json_int_t)cycle->acknowledged, "refused", (json_int_t)cycle->refused, "lost",
                             (json_int_t)cycle->lost, "oversold", (json_int_t)cycle->oversold));
     }

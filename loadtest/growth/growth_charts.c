@@ -4,7 +4,6 @@
 #include "loadtest/chart/chart.h"
 #include "loadtest/report/result.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,10 +33,9 @@ static void add_picture(struct charts *charts, const json_t *rows, const char *a
     for (j = 0; j < count; j++) {
         json_t *series = chart_add_series(charts, chart, lines[j].name, lines[j].colour);
         json_array_foreach(rows, i, row) {
-            const json_t *value = json_object_get(json_object_get(row, lines[j].strategy), lines[j].key);
             if (strcmp(result_text(row, "axis"), axis) == 0)
                 chart_add_point(charts, series, (double)result_number(row, "at"),
-                                json_is_number(value) ? json_number_value(value) : NAN);
+                                result_figure(json_object_get(row, lines[j].strategy), lines[j].key));
         }
     }
 }

@@ -13,18 +13,12 @@
 #define PERCENTILES "Latency percentiles"
 #define ROWS_MAX 12 /* rows that are drawn; the JSON has all */
 
-static double figure(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* Adds the points of an array with a value for each slot. */
 static void add_slots(struct charts *charts, json_t *series, const json_t *over_time, const char *key)
 {
     size_t i;
     json_t *value;
-    double slot_s = figure(over_time, "slot_ms") / 1e3;
+    double slot_s = result_figure(over_time, "slot_ms") / 1e3;
     chart_add_point(charts, series, 0, 0);
     json_array_foreach(json_object_get(over_time, key), i, value) {
         chart_add_point(charts, series, (double)(i + 1) * slot_s, json_number_value(value));
@@ -78,7 +72,7 @@ static void add_curve(struct charts *charts, const json_t *row)
     const json_t *curve = json_object_get(row, "curve");
     size_t i;
     json_t *point;
-    bool closed = isfinite(figure(json_array_get(curve, 0), "closed_ms"));
+    bool closed = isfinite(result_figure(json_array_get(curve, 0), "closed_ms"));
     json_t *chart = chart_add(
         charts,
         &(struct chart_look){
@@ -96,10 +90,10 @@ static void add_curve(struct charts *charts, const json_t *row)
     json_t *open_loop = chart_add_series(charts, chart, "open loop, created orders", 0);
     json_t *closed_loop = closed ? chart_add_series(charts, chart, "closed loop, all answers", 2) : NULL;
     json_array_foreach(curve, i, point) {
-        double place = place_of(figure(point, "share"));
-        chart_add_point(charts, open_loop, place, figure(point, "open_ms"));
-        if (isfinite(figure(point, "closed_ms")))
-            chart_add_point(charts, closed_loop, place, figure(point, "closed_ms"));
+        double place = place_of(result_figure(point, "share"));
+        chart_add_point(charts, open_loop, place, result_figure(point, "open_ms"));
+        if (isfinite(result_figure(point, "closed_ms")))
+            chart_add_point(charts, closed_loop, place, result_figure(point, "closed_ms"));
     }
     for (i = 0; i < sizeof TICS / sizeof TICS[0]; i++)
         chart_add_tic(charts, chart, place_of(TICS[i].share), TICS[i].label);
@@ -121,7 +115,7 @@ static void add_latencies(struct charts *charts, const json_t *rows)
     json_array_foreach(rows, i, row) {
         double values[4];
         for (j = 0; j < 4; j++)
-            values[j] = figure(json_object_get(row, "latency_ms"), KEYS[j]);
+            values[j] = result_figure(json_object_get(row, "latency_ms"), KEYS[j]);
         if (isfinite(values[0]))
             chart_add_row(charts, chart, result_text(row, "strategy"), values, 4);
     }

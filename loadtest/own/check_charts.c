@@ -8,12 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static double figure(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static void name_run(const json_t *row, char *ret_name, size_t size)
 {
     snprintf(ret_name, size, "run %" PRId64, result_number(row, "run"));
@@ -33,7 +27,7 @@ static void add_sales(struct charts *charts, const json_t *rows, double stock)
     json_array_foreach(rows, i, row) {
         char name[32];
         name_run(row, name, sizeof name);
-        chart_add_row(charts, chart, name, (double[]){stock, figure(row, "sold")}, 2);
+        chart_add_row(charts, chart, name, (double[]){stock, result_figure(row, "sold")}, 2);
     }
 }
 
@@ -53,8 +47,9 @@ static void add_latencies(struct charts *charts, const json_t *rows)
         const json_t *latency = json_object_get(row, "latency_ms");
         char name[32];
         name_run(row, name, sizeof name);
-        if (isfinite(figure(latency, "p50")))
-            chart_add_row(charts, chart, name, (double[]){figure(latency, "p50"), figure(latency, "p99")}, 2);
+        if (isfinite(result_figure(latency, "p50")))
+            chart_add_row(charts, chart, name,
+                          (double[]){result_figure(latency, "p50"), result_figure(latency, "p99")}, 2);
     }
 }
 
@@ -70,7 +65,7 @@ static void add_rates(struct charts *charts, const json_t *rows)
     json_array_foreach(rows, i, row) {
         char name[32];
         name_run(row, name, sizeof name);
-        chart_add_row(charts, chart, name, (double[]){figure(row, "orders_per_s")}, 1);
+        chart_add_row(charts, chart, name, (double[]){result_figure(row, "orders_per_s")}, 1);
     }
 }
 
@@ -79,7 +74,7 @@ json_t *check_charts(const json_t *document)
     const json_t *rows = json_object_get(document, "rows");
     struct charts charts = {0};
     if (json_array_size(rows) > 0) {
-        add_sales(&charts, rows, figure(json_object_get(document, "settings"), "stock"));
+        add_sales(&charts, rows, result_figure(json_object_get(document, "settings"), "stock"));
         add_latencies(&charts, rows);
         add_rates(&charts, rows);
     }

@@ -112,12 +112,13 @@ static double print_legend(FILE *out, double x, double y, const json_t *chart)
     json_t *item;
     if (json_array_size(marks) == 0 && json_array_size(series) < 2)
         return y;
-    json_array_foreach(marks, i, item) {
+    for (i = 0; i < chart_marks(chart); i++) {
         char attributes[80];
-        double next = print_legend_item(out, x, &y, begin, json_string_value(item));
-        begin = next - 38 - (double)characters(json_string_value(item)) * CHARACTER;
+        const char *name = json_string_value(json_array_get(marks, i));
+        double next = print_legend_item(out, x, &y, begin, name);
+        begin = next - 38 - (double)characters(name) * CHARACTER;
         snprintf(attributes, sizeof attributes, "font-size=\"12\" style=\"fill: var(--colour-%zu)\"", i);
-        print_text(out, begin + 8, y + LINE - 4, attributes, MARKS[i < CHART_MARKS_MAX ? i : 0]);
+        print_text(out, begin + 8, y + LINE - 4, attributes, MARKS[i]);
         begin = next;
     }
     json_array_foreach(series, i, item) {
@@ -247,7 +248,7 @@ static void add_matrix(struct sheet *sheet, const json_t *chart)
     sheet->below[0] = sheet->below[1] = print_matrix(sheet, MARGIN, y, chart) + GAP;
 }
 
-/* Adds what can be drawn: lanes and time lines are tables of a report. */
+/* Adds what can be drawn: lanes are tables of a report. */
 static void add_charts(struct sheet *sheet, const json_t *charts, const char *const *svg, size_t drawn)
 {
     const char *group = "";

@@ -141,9 +141,9 @@ static void print_legend(const json_t *chart, FILE *out)
     if (json_array_size(marks) == 0 && json_array_size(series) < 2)
         return;
     fputs("<ul class=\"legend\">", out);
-    json_array_foreach(marks, i, item) {
+    for (i = 0; i < chart_marks(chart); i++) {
         fprintf(out, "<li><span class=\"colour-%zu\" aria-hidden=\"true\">%s</span> ", i, MARKS[i]);
-        print_escaped(out, json_string_value(item));
+        print_escaped(out, json_string_value(json_array_get(marks, i)));
         fputs("</li>", out);
     }
     json_array_foreach(series, i, item) {
@@ -224,51 +224,15 @@ static void print_lanes(const json_t *chart, FILE *out)
     fputs("</tbody></table>\n", out);
 }
 
-static double value_of(const json_t *row, size_t i)
-{
-    return json_number_value(json_array_get(json_object_get(row, "values"), i));
-}
-
-/* The bar is as long as the first value; its end, as long as the second one, is marked. */
-static void print_spans(const json_t *chart, FILE *out)
-{
-    size_t i, j;
-    json_t *row, *value;
-    double longest = 1;
-    const json_t *rows = json_object_get(chart, "rows");
-    int decimals = (int)json_integer_value(json_object_get(chart, "decimals"));
-    json_array_foreach(rows, i, row) {
-        longest = value_of(row, 0) > longest ? value_of(row, 0) : longest;
-    }
-    fputs("<table class=\"data spans\">", out);
-    print_columns(chart, text_of(chart, "rows_are"), out);
-    json_array_foreach(rows, i, row) {
-        double whole = value_of(row, 0), end = value_of(row, 1) < whole ? value_of(row, 1) : whole;
-        fputs("<tr><th scope=\"row\">", out);
-        print_escaped(out, text_of(row, "name"));
-        fputs("</th>", out);
-        json_array_foreach(json_object_get(row, "values"), j, value) {
-            print_number(value, decimals, out);
-        }
-        fprintf(out,
-                "</tr>\n<tr aria-hidden=\"true\"><td colspan=\"%zu\" class=\"bar-of-row\">"
-                "<svg class=\"span\" viewBox=\"0 0 100 6\" preserveAspectRatio=\"none\">"
-                "<rect class=\"span-whole\" width=\"%.2f\" height=\"6\"/>"
-                "<rect class=\"span-end\" x=\"%.2f\" width=\"%.2f\" height=\"6\"/></svg></td></tr>\n",
-                j + 1, 100 * whole / longest, 100 * (whole - end) / longest, 100 * end / longest);
-    }
-    fputs("</tbody></table>\n", out);
-}
-
 /* Prints a chart that is a table. False: it is none, so that it is drawn. */
 static bool print_as_table(const json_t *chart, FILE *out)
 {
     switch ((enum chart_kind)json_integer_value(json_object_get(chart, "kind"))) {
     case CHART_MATRIX: print_matrix(chart, out); return true;
     case CHART_LANES: print_lanes(chart, out); return true;
-    case CHART_SPANS: print_spans(chart, out); return true;
     case CHART_BARS:
     case CHART_RANGES:
+    case CHART_SPANS:
     case CHART_LINES:
     case CHART_STEPS: break;
     }
@@ -287,7 +251,8 @@ static bool has_long_steps(const json_t *chart)
     return false;
 }
 
-static void print_chart(const json_t *chart, const char *svg, FILE *out)
+/* Without gnuplot, of which POSSIBLE is false, the numbers stand in for the picture. */
+static void print_chart(const json_t *chart, const char *svg, bool possible, FILE *out)
 {
     bool wide = json_integer_value(json_object_get(chart, "kind")) == CHART_MATRIX || has_long_steps(chart);
     fprintf(out, "<figure%s><figcaption><h3>", wide ? " class=\"wide-figure\"" : "");
@@ -306,8 +271,11 @@ static void print_chart(const json_t *chart, const char *svg, FILE *out)
         print_escaped(out, text_of(chart, "title"));
         fprintf(out, "\">%s</div>\n", svg);
     }
-    if (!print_as_table(chart, out))
-        print_numbers(chart, !*svg, out);
+    if (!print_as_table(chart, out)) {
+        if (possible && !*svg)
+            fputs("<p>Nothing was measured.</p>\n", out);
+        print_numbers(chart, !possible, out);
+    }
     fputs("</figure>\n", out);
 }
 
@@ -345,7 +313,7 @@ void print_charts(const struct result_table *table, FILE *out)
                 print_group(charts, i, out);
             fprintf(out, "<div class=\"pictures%s\">\n", *group ? " are-small" : "");
         }
-        print_chart(chart, i < drawn ? svg[i] : "", out);
+        print_chart(chart, i < drawn ? svg[i] : "", drawn > 0, out);
     }
     fputs("</div>\n</section>\n", out);
     free(svg);

@@ -7,6 +7,7 @@
 #include "loadtest/report/reproduce.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,12 @@ const char *result_kind_name(const json_t *document)
 int64_t result_number(const json_t *row, const char *key)
 {
     return (int64_t)json_integer_value(json_object_get(row, key));
+}
+
+double result_figure(const json_t *row, const char *key)
+{
+    const json_t *value = json_object_get(row, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
 const char *result_text(const json_t *row, const char *key)

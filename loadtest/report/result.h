@@ -18,6 +18,8 @@ const char *result_kind_name(const json_t *document);
 /* A member of a row: a number, 0 where there is none, or a text, "" where there is none; borrowed. */
 int64_t result_number(const json_t *row, const char *key);
 const char *result_text(const json_t *row, const char *key);
+/* A number of any kind; NaN where there is none. */
+double result_figure(const json_t *row, const char *key);
 /* The row of ROWS, an array or NULL, that is about this strategy; NULL if there is none. */
 const json_t *result_find(const json_t *rows, const char *strategy);
 /* The verdict of a row; VERDICT_BROKEN if it has none that we know. */

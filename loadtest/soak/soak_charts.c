@@ -8,21 +8,15 @@
 
 #define ROWS_MAX 12 /* rows that are drawn over their orders; the JSON has all */
 
-static double figure(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static void add_memory(struct charts *charts, const json_t *rows)
 {
     static const char *const MARKS[] = {"first", "last", "allowed", NULL};
     size_t i;
     json_t *row, *chart = NULL;
     json_array_foreach(rows, i, row) {
-        double first = figure(row, "memory_start_kib");
-        double values[] = {first / 1024, figure(row, "memory_end_kib") / 1024,
-                           (first + figure(row, "growth_allowed_kib")) / 1024};
+        double first = result_figure(row, "memory_start_kib");
+        double values[] = {first / 1024, result_figure(row, "memory_end_kib") / 1024,
+                           (first + result_figure(row, "growth_allowed_kib")) / 1024};
         if (!isfinite(first))
             continue;
         if (!chart) {
@@ -53,7 +47,8 @@ static void add_over_orders(struct charts *charts, const json_t *rows, const cha
         own.title = result_text(row, "strategy");
         json_t *series = chart_add_series(charts, chart_add(charts, &own), look->title, colour);
         json_array_foreach(points, j, point) {
-            chart_add_point(charts, series, figure(point, "orders") / 1000, figure(point, key) / unit);
+            chart_add_point(charts, series, result_figure(point, "orders") / 1000,
+                            result_figure(point, key) / unit);
         }
     }
     chart_count_group(charts, look->group, drawn);

@@ -72,6 +72,8 @@ def test_servers_that_die():
     assert rows["redis-loses", "redis-stock"]["lost"] > 0
     for fault in ("postgres-immediate", "disk-full"):
         assert rows[fault, "atomic-statement"]["longest_outage_ms"] > 0
+        (cycle,) = rows[fault, "atomic-statement"]["each_cycle"]
+        assert cycle["repaired_ms"] > 0 and cycle["outage_from_ms"] >= 0 and not cycle["stuck"], cycle
         assert sum(row["refused"] for (of, _), row in rows.items() if of == fault) > 0
 
 

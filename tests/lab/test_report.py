@@ -64,10 +64,11 @@ def made_faults():
         for j, name in enumerate(NAMES[:7]):
             verdict = "unavailable" if (i + j) % 5 == 4 else "broken" if (i, j) == (1, 2) else "caught-as-expected" if j == 3 else "ok"
             cycles = [
-                {"outage_ms": 7**k % (10**i + 1), "recovery_ms": 3**k % (10**i + 1), "acknowledged": k, "refused": k * j, "lost": int(verdict == "broken"), "oversold": 0}
-                for k in range(12)
+                {"outage_ms": 7**k % (10**i + 1), "recovery_ms": 3**k % (10**i + 1), "outage_from_ms": k * 10, "repaired_ms": 5**k % (10**i + 1),
+                 "stuck": k == 7, "acknowledged": k, "refused": k * j, "lost": int(verdict == "broken"), "oversold": 0}
+                for k in range(20)
             ]  # fmt: skip
-            row = {"fault": fault, "strategy": name, "verdict": verdict, "cycles": 12, "acknowledged": 100, "lost": 12 * int(verdict == "broken")}
+            row = {"fault": fault, "strategy": name, "verdict": verdict, "cycles": 20, "acknowledged": 100, "lost": 20 * int(verdict == "broken")}
             if verdict == "unavailable":
                 row |= {"reason": "etcd was not tried: ETCD_ENDPOINTS is not set", "cycles": 0}
             else:
@@ -148,7 +149,7 @@ def reports(folder):
             sources = [folder / f"{kind}.json"]
             sources[0].write_text(json.dumps(MADE[kind]()))
         ran = report(*sources, "--format", "csv", "--output", "/dev/null", "--export-html", path)
-        assert ran.returncode == 0, ran.stderr
+        assert ran.returncode == 0 and ran.stderr == "", ran.stderr
         made[kind] = path
     return made
 
@@ -243,15 +244,46 @@ def test_a_schedule_of_a_users_service_is_drawn_as_lanes(browser, reports):
     assert lanes[-1] == ["", "0", "COMMIT → 1"]
 
 
-def test_faults_are_a_matrix_and_cycles_have_bars(browser, reports):
+def test_faults_are_a_matrix_and_cycles_have_time_lines(browser, reports):
     browser.driver.get(reports["made-faults"].as_uri())
     assert browser.all("h1")[0].text == f"{NAMES[2]} under the fault postgres-immediate is not as expected (broken)."
     script = "return [...document.querySelectorAll('.matrix tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
     cells = browser.driver.execute_script(script)
     assert cells[2][:3] == [NAMES[2], "✓", "! broken"] and cells[3][1] == "✗ flaw" and cells[4][1] == "–", cells
-    spans = "return [...document.querySelectorAll('.spans')].map((table) => [table.querySelectorAll('tbody th').length, table.querySelectorAll('svg').length])"
-    assert browser.driver.execute_script(spans) == [[12, 12]] * 12
     assert "postgres-immediate" in browser.all("figure h3")[1].text  # what was lost comes first
+    script = """
+    return [...document.querySelectorAll("figure")].slice(1).map((figure) => {
+      const texts = [...figure.querySelectorAll(".drawing text")].map((text) => text.textContent.trim());
+      const marks = {};
+      for (const use of figure.querySelectorAll(".drawing :not(defs) > use")) {
+        const name = use.getAttribute("xlink:href");
+        marks[name] = (marks[name] ?? 0) + 1;
+      }
+      const rows = figure.querySelectorAll(".data tbody tr");
+      return [texts, marks, rows.length, rows[7].textContent];
+    });
+    """
+    drawn = browser.driver.execute_script(script)
+    assert len(drawn) == 12
+    for texts, marks, rows, _ in drawn:
+        assert texts[-1] == "seconds since the fault began" and rows == 20
+        assert texts[20:-1] == drawn[0][0][20:-1], "another axis"
+        # The begin and the end of the fault are marked on each row. In one cycle no order followed.
+        assert sorted(marks.values()) == [19, 20, 20], marks
+    assert drawn[0][0][:2] == ["1, 1 lost", "2, 1 lost"] and drawn[1][0][:20] == [str(i + 1) for i in range(20)]
+    assert drawn[1][3].startswith("80.00") and "–" in drawn[1][3], drawn[1][3]
+
+
+def test_faults_of_an_earlier_version_have_no_time_lines(folder):
+    document = made_faults()
+    for row in document["rows"]:
+        for cycle in row.get("each_cycle", ()):
+            for key in ("outage_from_ms", "repaired_ms", "stuck"):
+                del cycle[key]
+    (folder / "earlier.json").write_text(json.dumps(document))
+    ran = report(folder / "earlier.json", "--format", "html")
+    assert ran.returncode == 0 and ran.stderr == "", ran.stderr
+    assert "<h2>Pictures</h2>" in ran.stdout and "What happened in each cycle" not in ran.stdout
 
 
 def changed_compare():
@@ -420,6 +452,39 @@ def test_a_report_is_printed_in_black_on_white(browser, reports, kind):
         printed = browser.pdf()
     assert printed.startswith(b"%PDF")
     (SHOTS / f"{browser.shots}{kind}.pdf").write_bytes(printed)
+
+
+# How many pages a report needs at most. Much paper is left empty if a picture does not fit a page.
+PAGES = {"compare": 4, "bench": 3, "growth": 2, "made-check": 2, "made-faults": 5, "made-rush": 3, "made-soak": 3, "soak": 2,
+         "explore-none": 4, "matrix": 8}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_a_picture_fits_a_page(browser, reports, kind):
+    browser.driver.get(reports[kind].as_uri())
+    with browser.on_paper("light"):
+        script = "return [...document.querySelectorAll('.drawing svg')].map((svg) => svg.getBoundingClientRect().height)"
+        heights = browser.driver.execute_script(script)
+        printed = browser.pdf()
+    assert max(heights, default=0) < 255 / 25.4 * 96, heights
+    if isinstance(browser, Browser):  # Firefox packs the pages
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= PAGES[kind]
+
+
+def test_paper_keeps_the_colours_of_cells_and_the_headings_of_columns(browser, reports):
+    """A printer leaves out backgrounds, and a browser repeats the texts of a heading but not its buttons."""
+    browser.driver.get(reports["matrix"].as_uri())
+    with browser.on_paper("light"):
+        script = "return [...arguments].map(([selector, key]) => getComputedStyle(document.querySelector(selector)).getPropertyValue(key))"
+        styles = browser.driver.execute_script(script, (".matrix td", "print-color-adjust"), (".lanes td", "print-color-adjust"),
+                                               (".key thead button", "display"))  # fmt: skip
+    assert styles == ["exact", "exact", "contents"]
+
+
+def test_a_picture_without_values_is_a_sentence(reports):
+    """Not a page of rows that say nothing."""
+    text = reports["made-soak"].read_text()
+    assert text.count("Nothing was measured.") == 1 and "<details open><summary>Numbers" not in text
 
 
 @pytest.mark.parametrize("kind", ("explore-none", "explore-expire"))

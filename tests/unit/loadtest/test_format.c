@@ -367,18 +367,24 @@ static void test_rates_begin_again_with_a_step(void **state)
     assert_int_equal(progress.rate_count, 0);
 }
 
-/* A drawing of a line from (0, FIRST) to (1, LAST); to be freed. */
+/* Adds a chart of a line from (0, FIRST) to (1, LAST). */
+static void add_line(struct charts *charts, double first, double last, bool log_y)
+{
+    json_t *chart = chart_add(
+        charts, &(struct chart_look){
+                    .kind = CHART_LINES, .title = "line", .x = "seconds", .y = "ms", .log_y = log_y});
+    json_t *series = chart_add_series(charts, chart, "line", 0);
+    chart_add_point(charts, series, 0, first);
+    chart_add_point(charts, series, 1, last);
+}
+
+/* A drawing of such a chart; to be freed. */
 static char *drawn_line(double first, double last, bool log_y)
 {
     struct charts charts = {0};
     char *text;
     const char **svg;
-    json_t *chart = chart_add(
-        &charts, &(struct chart_look){
-                     .kind = CHART_LINES, .title = "line", .x = "seconds", .y = "ms", .log_y = log_y});
-    json_t *series = chart_add_series(&charts, chart, "line", 0);
-    chart_add_point(&charts, series, 0, first);
-    chart_add_point(&charts, series, 1, last);
+    add_line(&charts, first, last, log_y);
     json_auto_t *list = charts_take(&charts);
     assert_int_equal(charts_draw(list, &text, &svg), 1);
     char *copy = strdup(svg[0]);
@@ -386,6 +392,21 @@ static char *drawn_line(double first, double last, bool log_y)
     free(svg);
     free(text);
     return copy;
+}
+
+/* What lies behind the end of the text is no drawing. */
+static void test_gnuplots_output_may_end_with_a_drawing(void **state)
+{
+    char text[] = "<svg>1</svg>\n<svg>2</svg>\0<svg>behind</svg>";
+    const char *svg[3];
+    struct charts charts = {0};
+    for (int i = 0; i < 3; i++)
+        add_line(&charts, 1, 2, false);
+    json_auto_t *list = charts_take(&charts);
+    charts_cut(list, text, svg);
+    assert_string_equal(svg[0], "<svg>1</svg>");
+    assert_string_equal(svg[1], "<svg>2</svg>");
+    assert_string_equal(svg[2], "");
 }
 
 static void test_an_axis_has_labels_that_people_read(void **state)
@@ -453,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_html_is_escaped),
         cmocka_unit_test(test_a_sparkline_has_a_block_for_each_number),
         cmocka_unit_test(test_rates_begin_again_with_a_step),
+        cmocka_unit_test(test_gnuplots_output_may_end_with_a_drawing),
         cmocka_unit_test(test_an_axis_has_labels_that_people_read),
         cmocka_unit_test(test_a_narrow_line_keeps_what_matters),
         cmocka_unit_test(test_a_label_leaves_the_turn_to_the_details),
