@@ -318,9 +318,11 @@ def test_a_new_order_is_seen_soon_with_a_thousand_traces(page, shop):
     print("seen after", [round(one, 2) for one in took])
     assert sorted(took)[2] < 5, took
     page.wait(lambda: page.driver.execute_script(clock) > ready + 5000, "the page does not ask more often any more because it was just opened")
-    seen = [page.driver.execute_async_script(SEEN_AFTER) for _ in range(10)]
+    seen = []
+    while len(seen) < 10 or (len(seen) < 60 and all(asked < 0 for asked, _ in seen)):  # an order may take longer than the page waits
+        seen.append(page.driver.execute_async_script(SEEN_AFTER))
     print("asked and drawn after", [[round(one) for one in both] for both in seen])
     assert 0 < min(asked for asked, _ in seen if asked > 0) < 450, seen
     assert min(drawn for _, drawn in seen) < 500, seen
     assert page.all("#lanes .order[data-same]"), "what did not change is not drawn again"
-    page.wait(lambda: abs((page.figure("sold") or 0) - 1066) < 1, "and the figures follow")
+    page.wait(lambda: page.figure("sold") == 1056 + len(seen), "and the figures follow")
