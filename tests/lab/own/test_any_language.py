@@ -67,11 +67,11 @@ MISTAKES = [
     ("node", "function order() {", "shop: node cannot load"),
     ("node", "module.exports = { ordr: null };", "module.exports has no function named order"),
     ("java", "class Order { static boolean order() { return 1; } }", "does not compile"),
-    ("java", "class Order { static boolean order() { return true; } }", "has no class Order with a method order(long product, int quantity)"),
+    ("java", "class Order { static boolean order() { return true; } }", "has no class Order with a method order(long product, "),
 ]
 
 
-@pytest.mark.parametrize("case", short_only([MISTAKES[1], MISTAKES[3]], MISTAKES))
+@pytest.mark.parametrize("case", short_only([MISTAKES[1], MISTAKES[3]], MISTAKES), ids=lambda case: f"{case[0]} {case[2]}")
 def test_a_file_that_cannot_be_loaded(tmp_path, case):
     language, text, sentence = case
     sample_needs(language)
