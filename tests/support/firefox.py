@@ -274,5 +274,12 @@ class Firefox(Browser):
 
     def unnamed(self):
         """What a screen reader would meet without a name."""
-        controls = self.all("button, select, input, textarea, a[href], summary, progress, img, [role]")
-        return [e.aria_role for e in controls if e.is_displayed() and e.aria_role in ROLES | {"img"} and not e.accessible_name.strip()]
+        found = []
+
+        def look():
+            controls = self.all("button, select, input, textarea, a[href], summary, progress, img, [role]")
+            found[:] = [e.aria_role for e in controls if e.is_displayed() and e.aria_role in ROLES | {"img"} and not e.accessible_name.strip()]
+            return True
+
+        self.wait(look, "no control is replaced meanwhile")
+        return found
