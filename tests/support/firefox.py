@@ -96,7 +96,6 @@ browser.style.setProperty("flex", "none", "important");
 # Tab leads from the last control of the page to Firefox's own. A test stays in the page.
 STAY = "if (document.activeElement !== gBrowser.selectedBrowser) gBrowser.selectedBrowser.focus();"
 SCHEME = 'Services.prefs.setIntPref("layout.css.prefers-color-scheme.content-override", arguments[0] === "dark" ? 0 : 1);'
-OFFLINE = "Services.io.offline = arguments[0];"
 REFUSE = """
 const [path] = arguments;
 window.refused = {
@@ -246,13 +245,8 @@ class Firefox(Browser):
         finally:
             self.marionette.in_chrome(MEDIUM, "")
 
-    @contextlib.contextmanager
     def offline(self):
-        self.marionette.in_chrome(OFFLINE, True)
-        try:
-            yield
-        finally:
-            self.marionette.in_chrome(OFFLINE, False)
+        return self.without("")  # each address ends with that
 
     @contextlib.contextmanager
     def without(self, path):
@@ -280,5 +274,12 @@ class Firefox(Browser):
 
     def unnamed(self):
         """What a screen reader would meet without a name."""
-        controls = self.all("button, select, input, textarea, a[href], summary, progress, img, [role]")
-        return [e.aria_role for e in controls if e.is_displayed() and e.aria_role in ROLES | {"img"} and not e.accessible_name.strip()]
+        found = []
+
+        def look():
+            controls = self.all("button, select, input, textarea, a[href], summary, progress, img, [role]")
+            found[:] = [e.aria_role for e in controls if e.is_displayed() and e.aria_role in ROLES | {"img"} and not e.accessible_name.strip()]
+            return True
+
+        self.wait(look, "no control is replaced meanwhile")
+        return found
