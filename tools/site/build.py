@@ -99,7 +99,7 @@ def main():
             (folder / "lessons" / page.name).write_text(relative(page.read_text(), "../"))
     start = (HERE / "index.html").read_text()
     start = start.replace("$rows", table(overview["strategies"], overview["searches"]))
-    start = start.replace("$lessons", '<p><a href="lessons/index.html">The lessons</a> explain them one by one.</p>' if lessons else "")
+    start = start.replace("$lessons", '<p><a href="lessons/index.html">The lessons</a> explain the strategies, one after the other.</p>' if lessons else "")
     (folder / "index.html").write_text(relative(start, ""))
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     if size >= MOST_BYTES:
