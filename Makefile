@@ -57,7 +57,7 @@ test check-all:
 	$(BUILD_NOW) all || make/build-failed $@ $(BUILD)
 	@BUILD=$(BUILD) tests/run $(if $(filter test,$@),--short) $(ARGS)
 
-site: ## make the static site in build/site: recorded schedules, which open from file:// (about five minutes)
+site: ## make the static site in build/site: recorded schedules, which open from file:// (two to five minutes)
 	$(MAKE_NOW) deps-test
 	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@rm -rf $(BUILD)/site
