@@ -50,7 +50,7 @@ run: ## run the service with a private database until Ctrl-C (ARGS="--listen 127
 	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@stack/stack run all -- $(BUILD)/order-service $(ARGS)
 
-test: ## run the tests except the long ones: about ten minutes on two idle cores
+test: ## run the tests except the long ones: about 30 minutes on two busy cores, less on idle ones
 check-all: ## run every test (ARGS=--long: only the long ones)
 test check-all:
 	$(MAKE_NOW) deps-test

@@ -1,4 +1,4 @@
-/* What the files share that make up a connection: what it keeps, and how one of them uses the others. */
+/* The state of a connection to PostgreSQL, and the functions that its source files call in each other. */
 #ifndef OVERSELL_DB_POSTGRES_CONNECTION_IMPL_H
 #define OVERSELL_DB_POSTGRES_CONNECTION_IMPL_H
 
@@ -74,7 +74,7 @@ extern const struct statement ST_SESSION; /* sets up a session, and identifies i
 
 /* Drops the connection. What was sent and is awaited ends with STATUS. */
 void db_disconnect(struct db *db, enum db_status status);
-/* The connection is no good any more: what it had open is rolled back by PostgreSQL. Returns DB_AWAY. */
+/* Drops a broken connection and keeps WHY for db_error. PostgreSQL rolls back an open transaction. Returns DB_AWAY. */
 enum db_status db_hang_up(struct db *db, const char *why);
 /* Keeps the first line of TEXT for db_error, and CONSTRAINT, which may be NULL. */
 void db_note_error(struct db *db, const char *text, const char *constraint);
@@ -83,17 +83,17 @@ bool db_wait_socket(struct db *db, short events, int64_t until_us);
 
 /* ---- exchange.c ---------------------------------------------------------------------------------------- */
 
-/* Was it prepared here? */
+/* Has this connection prepared the statement? */
 bool db_has_prepared(const struct db *db, const struct statement *statement);
 /* Queues one statement, and before it its preparation where it is due. False: libpq has no memory, or there is no room. */
 bool db_enqueue(struct db *db, const struct statement *statement, const char *const *values,
                 db_result_fn *on_result, void *context);
 /* Queues the session's time limits where they changed: the deadlines, and AT_MOST for a lock. */
 bool db_enqueue_limits(struct db *db, long at_most_lock_ms);
-/* Queues the statement, with what must go before it. */
+/* Queues the statement, and before it BEGIN and the session's time limits where they are due. */
 enum db_status db_prepare_to_send(struct db *db, const struct statement *statement, const char *const *values,
                                   db_result_fn *on_result, void *context, long at_most_lock_ms);
-/* PostgreSQL ends a statement itself, at its own, rounded limit: we wait for that word, until this time. */
+/* How long to wait for a reply. PostgreSQL ends a late statement itself, at its rounded limit, so we wait longer than that. */
 int64_t db_reply_deadline(const struct db *db);
 /* Reads all results of a batch. The last command's is kept if every command succeeded. */
 enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
@@ -103,19 +103,19 @@ enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_resul
 
 /* ---- transaction.c ------------------------------------------------------------------------------------- */
 
-/* COMMIT of a failed transaction succeeds as ROLLBACK. RESULT is that of COMMIT. */
+/* PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, without an error. RESULT is that of COMMIT. */
 enum db_status db_check_commit(struct db *db, const PGresult *result);
 
 /* ---- end_later.c --------------------------------------------------------------------------------------- */
 
-/* The oldest of what db_end_later has sent is over. */
+/* Removes the oldest entry that db_end_later has sent, and calls its on_end. */
 void db_end_oldest(struct db *db, enum db_status status, const PGresult *rows);
 /* Reads all results of what db_end_later has sent. False: the connection is lost. */
 bool db_read_sent(struct db *db);
-/* The end of all waits of an order that was sent behind others. */
+/* The latest time at which an order that was sent behind others stops waiting. */
 int64_t db_last_wait(const struct db *db);
-/* PostgreSQL begins a statement when the one before it has ended: the wait for the latter, since SINCE_US, is not its own. It may
- * last until LAST_US. */
+/* PostgreSQL begins a statement when the one before it has ended. Returns UNTIL_US, put off by the time that we have waited for
+ * the latter since SINCE_US, but not beyond LAST_US. */
 int64_t db_put_off(int64_t until_us, int64_t since_us, int64_t last_us);
 
 #endif

@@ -72,7 +72,7 @@ bool db_read_sent(struct db *db)
     return true;
 }
 
-/* Sends the batch, whose result is read later. */
+/* Sends the batch. read_oldest reads its result later. */
 static void send_later(struct db *db, db_end_fn *on_end, void *context)
 {
     struct sent *sent = &db->sent[(db->first_sent + db->sent_count++) % SENT_MAX];
@@ -87,7 +87,7 @@ static void send_later(struct db *db, db_end_fn *on_end, void *context)
         db_hang_up(db, PQerrorMessage(db->pg)); /* calls ON_END */
 }
 
-/* Sets the time limits apart from the statement that they are for: they would go back with it if it failed, and what is sent
+/* Sends the time limits in a separate batch: if the statement failed, PostgreSQL would undo limits in its batch, and what is sent
  * behind it relies on them. */
 static enum db_status send_limits(struct db *db)
 {

@@ -29,7 +29,7 @@ bool db_has_prepared(const struct db *db, const struct statement *statement)
     return false;
 }
 
-/* Was it prepared, or will it be by what was sent or is queued? */
+/* Is the statement prepared, or does something that was sent or is queued prepare it? */
 static bool is_prepared(const struct db *db, const struct statement *statement)
 {
     if (db_has_prepared(db, statement))
@@ -40,7 +40,7 @@ static bool is_prepared(const struct db *db, const struct statement *statement)
     return prepares(&db->batch, statement);
 }
 
-/* What only sets up the session is no part of an order, and is not recorded. */
+/* A statement that only sets up the session is not part of an order, so it is not recorded. */
 static unsigned record(const struct db *db, const struct statement *statement, const char *const *values)
 {
     return statement == &ST_SESSION || statement == &ST_TIME_LIMITS
@@ -122,8 +122,8 @@ static bool enqueue_preamble(struct db *db, long at_most_lock_ms)
     return db_enqueue_limits(db, at_most_lock_ms);
 }
 
-/* Where libpq has no memory for the end of a batch it goes on waiting for one, and only its error tells (15,
- * pqParseInput3). A server that says so itself is left as well: it hardly knows more of us. */
+/* If libpq 15 has no memory for the end of a batch, it continues to wait for it, and only its error message shows
+ * that (pqParseInput3). A server that reports the same error is left as well. */
 static bool has_no_memory(const struct db *db)
 {
     return strstr(PQerrorMessage(db->pg), "out of memory") != NULL;
@@ -304,8 +304,8 @@ enum db_status db_run_once(struct db *db, const struct statement *statement, con
     enum db_status status = db_run(db, statement, values, ret_result);
     if (status != DB_AWAY || !connected)
         return status;
-    /* A statement that failed with a word from the server was not committed. COMMIT itself may fail with one after
-     * it has taken effect, as when it then waits for a standby. */
+    /* A statement that the server answered with an error was not committed. COMMIT itself may fail with an error after
+     * it has taken effect, for example while it waits for a standby. */
     return db->turned_down && statement != &ST_COMMIT ? DB_AWAY : DB_UNKNOWN;
 }
 

@@ -39,7 +39,7 @@ enum db_status db_commit(struct db *db)
     }
     AUTO_RESULT result = NULL;
     enum db_status status = db_run_once(db, &ST_COMMIT, NULL, &result);
-    /* COMMIT was not sent, or a statement that travelled with it failed: the transaction is still open. */
+    /* COMMIT was not sent, or a statement in its batch failed: the transaction is still open. */
     if (status != DB_OK && db->pg && PQtransactionStatus(db->pg) != PQTRANS_IDLE)
         db_rollback(db);
     db->in_transaction = false;
@@ -54,11 +54,11 @@ void db_rollback(struct db *db)
     if (!open || !db->pg)
         return;
     char error[sizeof db->error], constraint[sizeof db->constraint];
-    memcpy(error, db->error, sizeof error); /* what led here is worth more than what rolling back says */
+    memcpy(error, db->error, sizeof error); /* that error says more than one of the rollback */
     memcpy(constraint, db->constraint, sizeof constraint);
     AUTO_RESULT result = NULL;
     for (int i = 0; i < db->batch.count; i++)
-        db->batch.commands[i].on_result = NULL; /* what was to travel with COMMIT is rolled back */
+        db->batch.commands[i].on_result = NULL; /* what was queued before COMMIT is rolled back */
     if (!db_enqueue(db, &ST_ROLLBACK, NULL, NULL, NULL) ||
         db_exchange(db, monotonic_us() + ROLLBACK_US, &result) != DB_OK)
         db_disconnect(db, DB_UNKNOWN);

@@ -19,7 +19,7 @@ enum {
 enum chart_kind {
     CHART_BARS,   /* rows of one value: a bar each, its value at its end */
     CHART_RANGES, /* rows of up to CHART_MARKS_MAX values, each with its own mark */
-    CHART_SPANS,  /* CHART_SPAN_MARKS values with their own marks, then the begin and the end of a bar */
+    CHART_SPANS,  /* CHART_SPAN_MARKS values with their own marks, then the start and the end of a bar */
     CHART_LINES,  /* series of points, joined */
     CHART_STEPS,  /* the same for counts: a value stays until the next point */
     /* Pictures that are tables, and need no drawing: */

@@ -79,18 +79,18 @@ struct fault {
     int cycles;   /* the default of --cycles */
 };
 
-/* A strategy under a fault, over all cycles so far. */
 /* What a cycle did to a strategy. */
 struct fault_cycle {
     /* As the longest ones of struct fault_subject; 0 in cycles that do not measure them. */
     int64_t outage_ms, recovery_ms;
-    int64_t outage_from_ms, repaired_ms; /* from the fault to the begin of that outage, and to the repair */
+    int64_t outage_from_ms, repaired_ms; /* from the fault to the start of that outage, and to the repair */
     bool stuck;                          /* no order was served after the repair */
     int64_t acknowledged, refused, lost, oversold;
 };
 
 enum { FAULT_CYCLES_KEPT = 40 }; /* the first ones */
 
+/* A strategy under a fault, over all cycles so far. */
 struct fault_subject {
     struct fault_cycle kept[FAULT_CYCLES_KEPT];
     const struct strategy *strategy;

@@ -74,8 +74,8 @@ static void add_matrix(struct charts *charts, const json_t *rows)
     }
 }
 
-/* When the events of a cycle happened, in seconds since its fault began; NaN for one that did not happen, or that a result of an
- * earlier version does not have. */
+/* The times of the events of a cycle, in seconds since its fault began. NaN: the event did not happen, or the result is of an earlier
+ * version that did not record it. */
 struct times {
     double begin, repaired, next, outage_begin, outage_end;
 };
@@ -92,7 +92,7 @@ static struct times times_of(const json_t *cycle)
                           .outage_end = outage + result_figure(cycle, "outage_ms") / 1e3};
 }
 
-/* Until when the events of a row last. */
+/* The time of the last event in any cycle of a row. */
 static double end_of(const json_t *row)
 {
     double end = 0;
@@ -120,7 +120,7 @@ static void add_times(struct charts *charts, const json_t *row, double x_most, b
             .title = title,
             .about =
                 first
-                    ? "The bar is the outage: the longest time without a successful order. All pictures have the same axis."
+                    ? "The bar is the outage: the longest time without a successful order. These pictures share one time axis."
                     : "",
             .x = "seconds since the fault began",
             .x_most = x_most,
@@ -155,7 +155,7 @@ static bool has_times(const json_t *row)
     return end_of(row) > 0 && weight(row) > 0;
 }
 
-/* Draws those that show most, on one axis. */
+/* Draws the rows with the most damage, then those with the longest outages, on one axis. */
 static void add_most_telling(struct charts *charts, const json_t *rows)
 {
     const json_t *chosen[TIMES_MAX];

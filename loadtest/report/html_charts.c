@@ -251,7 +251,7 @@ static bool has_long_steps(const json_t *chart)
     return false;
 }
 
-/* Without gnuplot, of which POSSIBLE is false, the numbers stand in for the picture. */
+/* POSSIBLE: gnuplot can draw. Without it, the report shows the numbers instead of the picture. */
 static void print_chart(const json_t *chart, const char *svg, bool possible, FILE *out)
 {
     bool wide = json_integer_value(json_object_get(chart, "kind")) == CHART_MATRIX || has_long_steps(chart);

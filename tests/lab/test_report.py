@@ -268,7 +268,7 @@ def test_faults_are_a_matrix_and_cycles_have_time_lines(browser, reports):
     for texts, marks, rows, _ in drawn:
         assert texts[-1] == "seconds since the fault began" and rows == 20
         assert texts[20:-1] == drawn[0][0][20:-1], "another axis"
-        # The begin and the end of the fault are marked on each row. In one cycle no order followed.
+        # The start and the end of the fault are marked on each row. In one cycle no order followed.
         assert sorted(marks.values()) == [19, 20, 20], marks
     assert drawn[0][0][:2] == ["1, 1 lost", "2, 1 lost"] and drawn[1][0][:20] == [str(i + 1) for i in range(20)]
     assert drawn[1][3].startswith("80.00") and "–" in drawn[1][3], drawn[1][3]
@@ -454,7 +454,7 @@ def test_a_report_is_printed_in_black_on_white(browser, reports, kind):
     (SHOTS / f"{browser.shots}{kind}.pdf").write_bytes(printed)
 
 
-# How many pages a report needs at most. Much paper is left empty if a picture does not fit a page.
+# How many pages a report may need. A picture that does not fit on a page leaves much paper empty.
 PAGES = {"compare": 4, "bench": 3, "growth": 2, "made-check": 2, "made-faults": 5, "made-rush": 3, "made-soak": 3, "soak": 2,
          "explore-none": 4, "matrix": 8}  # fmt: skip
 
@@ -467,7 +467,7 @@ def test_a_picture_fits_a_page(browser, reports, kind):
         heights = browser.driver.execute_script(script)
         printed = browser.pdf()
     assert max(heights, default=0) < 255 / 25.4 * 96, heights
-    if isinstance(browser, Browser):  # Firefox packs the pages
+    if isinstance(browser, Browser):  # Firefox compresses the objects that would be counted
         assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= PAGES[kind]
 
 
@@ -482,7 +482,7 @@ def test_paper_keeps_the_colours_of_cells_and_the_headings_of_columns(browser, r
 
 
 def test_a_picture_without_values_is_a_sentence(reports):
-    """Not a page of rows that say nothing."""
+    """The report does not print a page of rows without values."""
     text = reports["made-soak"].read_text()
     assert text.count("Nothing was measured.") == 1 and "<details open><summary>Numbers" not in text
 

@@ -20,7 +20,7 @@ from basics import BUILD, PATIENCE, wait_until
 from pictures import is_blank
 
 SHOTS = BUILD / "tests" / "screenshots"
-# By this name a browser finds this machine, as others of the network do. The line of the class board with the address and the code wraps.
+# Browsers find this machine by this name, as computers of a network do. It is so long that the class board wraps the line that has it.
 NETWORK_NAME = "computers-of-the-first-floor.example"
 
 # The contrast of each text on the page with what is behind it (WCAG 2, relative luminance), where it is too low.
@@ -173,7 +173,7 @@ class Browser:
 
     def text(self, name):
         script = "return document.getElementById(arguments[0])?.textContent.trim() ?? ''"
-        # Firefox answers null if it leaves the page meanwhile.
+        # Firefox returns null if it leaves the page during the call.
         return self.driver.execute_script(script, name) or ""
 
     def figure(self, name):

@@ -224,7 +224,7 @@ class Firefox(Browser):
         self.size(1280, 900)
 
     def quit(self):
-        """Kills it, with all its processes, which is sooner than its own end, and removes what it has written."""
+        """Kills all processes of Firefox, because it takes longer to exit itself. Removes the files that it has written."""
         if self.marionette:
             self.marionette.close()
         if self.process:
@@ -246,7 +246,7 @@ class Firefox(Browser):
             self.marionette.in_chrome(MEDIUM, "")
 
     def offline(self):
-        return self.without("")  # each address ends with that
+        return self.without("")  # each address ends with the empty text
 
     @contextlib.contextmanager
     def without(self, path):

@@ -46,7 +46,7 @@ final class Servers {
             return statement;
         }
 
-        /** The columns of the first row. */
+        /** Returns the columns of the first row. */
         long[] row(String text, long... values) throws SQLException {
             try (PreparedStatement statement = prepare(text, values); ResultSet rows = statement.executeQuery()) {
                 if (!rows.next()) throw new SQLException("no row: " + text);
@@ -56,7 +56,7 @@ final class Servers {
             }
         }
 
-        /** Returns the number of rows. */
+        /** Returns the number of rows that the statement changed. */
         int execute(String text, long... values) throws SQLException {
             try (PreparedStatement statement = prepare(text, values)) {
                 return statement.executeUpdate();
@@ -77,7 +77,7 @@ final class Servers {
             if (url.getUserInfo() != null) command("AUTH", url.getUserInfo().split(":", 2)[1]);
         }
 
-        /** Returns the reply, a number or a text, or null. No command of the exercises has another reply. */
+        /** Returns the reply: a number, a text or null. Throws an exception for an error reply. The exercises get no other replies. */
         String command(String... words) throws IOException {
             StringBuilder text = new StringBuilder("*" + words.length + "\r\n");
             for (String word : words) {

@@ -31,7 +31,7 @@ public final class Shop {
 
     // ---- the exercise ---------------------------------------------------------------------------
 
-    /** Keeps the classes that the compiler makes in memory, so no file has to be deleted when the process is killed. */
+    /** Keeps the compiled classes in memory, so no files remain when the process is killed. */
     private static final class Classes extends ForwardingJavaFileManager<StandardJavaFileManager> {
         private final Map<String, ByteArrayOutputStream> code = new HashMap<>();
 
@@ -67,7 +67,7 @@ public final class Shop {
         StandardJavaFileManager files = compiler.getStandardFileManager(null, null, StandardCharsets.UTF_8);
         Classes classes = new Classes(files);
         if (!compiler.getTask(null, classes, null, null, null, files.getJavaFileObjects(file, "Servers.java")).call())
-            fail(file + " does not compile. The message above gives the cause. Correct it, then run the judge again.");
+            fail(file + " does not compile. Correct the errors above, then run the judge again.");
         try {
             Method method = classes.loader().loadClass("Order").getDeclaredMethod("order", long.class, int.class);
             method.setAccessible(true);
@@ -85,7 +85,7 @@ public final class Shop {
 
     // ---- HTTP -----------------------------------------------------------------------------------
 
-    // A JSON parser is no part of the JDK.
+    // The JDK has no JSON parser.
     private static long number(String body, String name) {
         Matcher found = Pattern.compile("\"" + name + "\"\\s*:\\s*([0-9]+)").matcher(body);
         return found.find() ? Long.parseLong(found.group(1)) : 0;
@@ -96,7 +96,7 @@ public final class Shop {
             String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
             boolean sold = (boolean) order.invoke(null, number(body, "product_id"), (int) number(body, "quantity"));
             return sold ? 201 : 409;
-        } catch (Exception error) { // whatever an exercise throws
+        } catch (Exception error) { // any exception of an exercise
             System.err.println("shop: " + (error.getCause() == null ? error : error.getCause()));
             return 503;
         }

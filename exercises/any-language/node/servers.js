@@ -9,7 +9,7 @@ function driver() {
     return require("pg");
   } catch (error) {
     if (error.code !== "MODULE_NOT_FOUND") throw error;
-    console.error("shop: node does not find its module pg. Install it with make deps-peers, or set NODE_PATH to its folder.");
+    console.error("shop: node cannot find the module pg. Install it with make deps-peers, or set NODE_PATH to the folder that has pg.");
     return process.exit(1);
   }
 }
@@ -34,7 +34,8 @@ async function transaction(work) {
   }
 }
 
-// A reply is a number, a text or null, and an error is thrown. No command of the exercises has another reply.
+// A connection. command resolves to the reply: a number, a text or null. It throws an Error for an error reply. The exercises get no other
+// replies.
 class Redis {
   constructor({ hostname, port }) {
     this.socket = net.connect(Number(port) || 6379, hostname).setNoDelay();
@@ -71,7 +72,7 @@ async function redis(work) {
   }
 }
 
-// JavaScript has one thread, but other orders run at each await. A call of run(work) begins when all earlier ones have ended.
+// JavaScript has one thread, but other orders run at each await. run(work) starts work when all earlier work has ended.
 class Mutex {
   last = Promise.resolve();
 

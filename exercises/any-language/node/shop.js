@@ -21,7 +21,7 @@ function loadOrExit(file) {
     return load(file);
   } catch (error) {
     console.error(error);
-    console.error(`shop: node cannot load ${file}. The message above gives the cause. Correct it, then run the judge again.`);
+    console.error(`shop: node cannot load ${file}. Correct the error above, then run the judge again.`);
     return process.exit(1);
   }
 }
@@ -37,7 +37,7 @@ const server = http.createServer(async (request, response) => {
       const { product_id: product, quantity } = JSON.parse(text);
       status = (await order(product, quantity)) ? 201 : 409;
     }
-  } catch (error) { // whatever an exercise throws
+  } catch (error) { // any error of an exercise
     console.error("shop:", error);
     status = 503;
   }

@@ -374,8 +374,8 @@ def test_the_qr_code(browser, services, database, tmp_path):
         assert service.call("GET", "/class/board", None, {"Host": f"{host}:{service.port}"}).json["address"] is None, host
     behind_tls = service.call("GET", "/class/board", None, {"Host": NETWORK_NAME, "X-Forwarded-Proto": "https"})
     assert behind_tls.json["address"] == f"https://{NETWORK_NAME}"
-    # The first call has no token; and the browser says that one header has an effect only with TLS or on this machine, and Firefox that
-    # a password is not secret without TLS.
+    # The first call has no token. Browsers say that one header has an effect only with TLS or on this machine. Firefox also says that a
+    # password is not secret without TLS.
     known = ("401", "Cross-Origin-Opener-Policy", "Password fields present on an insecure")
     complaints = [line for line in browser.complaints() if not any(words in line for words in known)]
     assert complaints == []

@@ -1,5 +1,5 @@
-"""The story and the steps in Firefox, by clicks and by keyboard alone: the same tests as in Chromium. What they trust of Firefox is at the
-end. test_page_firefox_board.py and test_page_firefox_lessons.py have the other flows."""
+"""The story and the steps in Firefox, by clicks and by keyboard alone: the same tests as in Chromium. The last tests
+check what the others rely on in Firefox. test_page_firefox_board.py and test_page_firefox_lessons.py have the other flows."""
 
 from firefox import Firefox
 from pictures import is_blank

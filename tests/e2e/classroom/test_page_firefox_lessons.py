@@ -7,7 +7,7 @@ from test_page_site import *  # noqa: F403
 
 BROWSER = Firefox
 
-# What needs no browser.
+# These tests need no browser, so they run only in their own files.
 del test_a_mistake_in_a_comment_is_told_with_its_line, test_a_page_is_served_and_kept, test_it_opens_from_files_and_is_small  # noqa: F821
 del test_its_links_lead_somewhere, test_its_schedules_can_be_stepped_through_to_their_end, test_no_other_pages  # noqa: F821
 del test_states_of_a_common_prefix_are_stored_once, test_the_bundler_refuses_what_it_does_not_know  # noqa: F821

@@ -50,7 +50,7 @@ def test_the_solution_passes(task, language):
 @pytest.mark.long
 @pytest.mark.parametrize("language", SUFFIXES)
 def test_3_version_without_a_retry_leaves_units(tmp_path, language):
-    """The second bug of the task: the version counts, but a conflict is a refusal."""
+    """The second bug of the task: the version changes, but an order refuses after a conflict."""
     sample_needs(language)
     name = f"3-version.{SUFFIXES[language]}"
     text = (FOLDER / language / name).read_text(encoding="utf-8")

@@ -394,7 +394,7 @@ static char *drawn_line(double first, double last, bool log_y)
     return copy;
 }
 
-/* What lies behind the end of the text is no drawing. */
+/* Bytes after the end of the text are not a drawing. */
 static void test_gnuplots_output_may_end_with_a_drawing(void **state)
 {
     char text[] = "<svg>1</svg>\n<svg>2</svg>\0<svg>behind</svg>";
