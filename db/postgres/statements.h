@@ -12,7 +12,7 @@
 /* Reads product $1, and keeps resets of it out until the transaction ends; other orders may do so at the same time. If the
  * statement had to wait for a reset, its snapshot is older: it finds neither the old stock, which is gone, nor the new one. */
 #define PRODUCT_AGAINST_RESET                                                                                \
-    "SELECT id, price, stock_kind, pg_advisory_xact_lock_shared(" PRODUCT_KEY(                               \
+    "SELECT id, price, stock_kind, stock_epoch, pg_advisory_xact_lock_shared(" PRODUCT_KEY(                  \
         "id") ") FROM product WHERE id = $1"
 
 extern const struct statement ST_BEGIN[]; /* by enum db_isolation */

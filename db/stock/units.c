@@ -21,19 +21,19 @@ static const struct statement ST_TAKE_UNITS = {
     "), taken AS ("
     "  DELETE FROM product_unit"
     "  WHERE ctid = ANY (ARRAY(SELECT place FROM picked)) AND (SELECT count(*) FROM picked) = $2"
-    ") SELECT price, pg_current_xact_id(), (SELECT count(*) FROM picked) = $2 FROM p",
+    ") SELECT price, pg_current_xact_id(), (SELECT count(*) FROM picked) = $2, stock_epoch FROM p",
     2};
 
 /* A separate statement: it sees what was committed while the first one ran. Units that others hold count. */
 static const struct statement ST_LOOK_FOR_UNITS = {
     "stock_look_for_units",
     "SELECT stock_kind, (SELECT count(*) FROM ("
-    "    SELECT FROM product_unit WHERE product_id = $1 ORDER BY no LIMIT $2) AS first) "
+    "    SELECT FROM product_unit WHERE product_id = $1 ORDER BY no LIMIT $2) AS first), stock_epoch "
     "FROM product WHERE id = $1",
     2};
 
-/* Why too few were taken. */
-static enum take_status find_reason(struct db *db, const struct stock_want *want,
+/* Why too few were taken of the stock that was made at EPOCH. */
+static enum take_status find_reason(struct db *db, const struct stock_want *want, const char *epoch,
                                     struct stock_taken *ret_taken)
 {
     AUTO_RESULT row = NULL;
@@ -47,8 +47,8 @@ static enum take_status find_reason(struct db *db, const struct stock_want *want
     if (!stock_is_of_kind(PQgetvalue(row, 0, 0), STOCK_UNITS, ret_taken))
         return TAKE_WRONG_KIND;
     int64_t left = strtoll(PQgetvalue(row, 0, 1), NULL, 10);
-    if (left >= want->quantity)
-        return TAKE_BUSY;
+    if (left >= want->quantity) /* Others hold them, or a reset that the first statement waited for has made them. */
+        return strcmp(PQgetvalue(row, 0, 2), epoch) == 0 ? TAKE_BUSY : TAKE_CONFLICT;
     ret_taken->available = left;
     return TAKE_SOLD_OUT;
 }
@@ -64,7 +64,7 @@ static enum take_status units(struct db *db, const struct stock_want *want, stru
     if (PQntuples(row) == 0)
         return TAKE_NO_PRODUCT;
     if (strcmp(PQgetvalue(row, 0, 2), "t") != 0)
-        return find_reason(db, want, ret_taken);
+        return find_reason(db, want, PQgetvalue(row, 0, 3), ret_taken);
     stock_note_taken(row, ret_taken);
     report_step(want->observer, STEP_TAKE, STEP_NO_VALUE);
     return TAKE_OK;

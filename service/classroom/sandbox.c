@@ -120,8 +120,9 @@ static int count_of_address(const struct sandboxes *sandboxes, const char *addre
 
 int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id)
 {
-    int64_t now_us = monotonic_us(), most = caller->is_teacher ? 0 : caller->most_of_address;
+    int64_t most = caller->is_teacher ? 0 : caller->most_of_address;
     pthread_mutex_lock(&sandboxes->mutex);
+    int64_t now_us = monotonic_us();
     /* An address with its limit of tokens, idle ones among them, gives one of those away: its owner could use it again. */
     bool is_full = most > 0 && count_of_address(sandboxes, caller->address) >= most;
     int found = find_free(sandboxes, caller->is_teacher ? 0 : SANDBOXES_RESERVED,
@@ -182,8 +183,8 @@ int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token)
 int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX])
 {
     int count = 0;
-    int64_t now_us = monotonic_us();
     pthread_mutex_lock(&sandboxes->mutex);
+    int64_t now_us = monotonic_us(); /* not before: a place may have been used during the wait for the mutex */
     for (const struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++) {
         if (!place->token[0])
             continue;
@@ -268,8 +269,8 @@ void sandbox_end_call(struct sandboxes *sandboxes, int64_t product_id, bool is_s
 int sandbox_count(struct sandboxes *sandboxes)
 {
     int count = 0;
-    int64_t now_us = monotonic_us();
     pthread_mutex_lock(&sandboxes->mutex);
+    int64_t now_us = monotonic_us(); /* not before: a place may have been used during the wait for the mutex */
     for (int i = 0; i < SANDBOXES_MAX; i++)
         count += !is_idle(sandboxes, &sandboxes->places[i], now_us);
     pthread_mutex_unlock(&sandboxes->mutex);

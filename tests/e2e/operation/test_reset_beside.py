@@ -157,6 +157,7 @@ def test_an_order_that_comes_during_the_change(shops, change):
         if reply.status in (201, 202):
             assert audit["orders"] == kept + 1, what
         else:
-            assert reply.problem in ("conflict", "lock-busy"), what
+            # The units of skip-locked were replaced, and nobody else held one.
+            assert reply.problem == "conflict" or (reply.problem == "lock-busy" and name != "skip-locked"), what
             assert audit["orders"] == kept, what
         assert (audit["left"], audit["initial"]) == (NEW - audit["orders"] + kept, NEW + kept), what

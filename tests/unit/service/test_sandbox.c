@@ -4,11 +4,49 @@
 #include "base/clock.h"
 #include "service/classroom/sandbox.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 static const struct sandbox_caller teacher = {.is_teacher = true},
                                    learner = {.address = "10.0.0.1", .most_of_address = 3},
                                    neighbour = {.address = "10.0.0.2", .most_of_address = 3};
+
+struct user {
+    struct sandboxes *sandboxes;
+    const char *token;
+    atomic_bool ends;
+};
+
+static void *use_until_the_end(void *context)
+{
+    struct user *user = context;
+    while (!user->ends)
+        (void)sandbox_owned(user->sandboxes, user->token);
+    return NULL;
+}
+
+/* The teacher's list must not be older than a use that it shows. */
+static void test_a_list_while_all_are_in_use(void **state)
+{
+    char token[SECRET_SIZE];
+    pthread_t threads[4];
+    struct sandbox_info list[SANDBOXES_MAX];
+    int64_t before, least = 0;
+    struct user user = {.sandboxes = sandboxes_new(30LL * 60 * 1000), .token = token};
+    sandbox_give(user.sandboxes, sandbox_take(user.sandboxes, &learner, &before), 7, token);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use_until_the_end, &user), 0);
+    for (int i = 0; i < 20000 && least >= 0; i++) {
+        assert_int_equal(sandbox_list(user.sandboxes, list), 1);
+        least = list[0].idle_ms < least ? list[0].idle_ms : least;
+    }
+    user.ends = true;
+    for (int i = 0; i < 4; i++)
+        (void)pthread_join(threads[i], NULL);
+    assert_true(least >= 0);
+    sandboxes_free(user.sandboxes);
+}
 
 static void test_a_place_for_each(void **state)
 {
@@ -237,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_idle_sandboxes_count_for_their_address),
         cmocka_unit_test(test_idle_sandboxes_leave_the_teachers_places),
         cmocka_unit_test(test_the_teacher_sees_and_evicts),
+        cmocka_unit_test(test_a_list_while_all_are_in_use),
         cmocka_unit_test(test_calls_are_counted),
         cmocka_unit_test(test_the_class_code),
         cmocka_unit_test(test_no_other_token),
