@@ -83,22 +83,25 @@ bool db_wait_socket(struct db *db, short events, int64_t until_us);
 
 /* ---- exchange.c ---------------------------------------------------------------------------------------- */
 
-/* Has this connection prepared the statement? */
+/* Has this connection prepared the statement, and read the answer? */
 bool db_has_prepared(const struct db *db, const struct statement *statement);
 /* Queues one statement, and before it its preparation where it is due. False: libpq has no memory, or there is no room. */
 bool db_enqueue(struct db *db, const struct statement *statement, const char *const *values,
                 db_result_fn *on_result, void *context);
-/* Queues the session's time limits where they changed: the deadlines, and AT_MOST for a lock. */
+/* Queues the session's time limits where they changed: the deadlines, and AT_MOST for a lock. False: as db_enqueue. */
 bool db_enqueue_limits(struct db *db, long at_most_lock_ms);
-/* Queues the statement, and before it BEGIN and the session's time limits where they are due. */
+/* Queues the statement, and before it BEGIN and the session's time limits where they are due. DB_TIMEOUT: the deadline has passed, and
+ * nothing was queued. */
 enum db_status db_prepare_to_send(struct db *db, const struct statement *statement, const char *const *values,
                                   db_result_fn *on_result, void *context, long at_most_lock_ms);
 /* How long to wait for a reply. PostgreSQL ends a late statement itself, at its rounded limit, so we wait longer than that. */
 int64_t db_reply_deadline(const struct db *db);
-/* Reads all results of a batch. The last command's is kept if every command succeeded. */
+/* Reads all results of a batch. The last command's is kept in *ret_result, NULL before, if every command succeeded. *ret_lost, false
+ * before: the connection must be dropped. */
 enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
                              bool *ret_lost);
-/* Sends the batch and reads all its results, and before them those of db_end_later. */
+/* Sends the batch and reads all its results, and before them those of db_end_later. DB_BEHIND_FAILURE: one of those failed, and nothing
+ * of this batch was committed. */
 enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result);
 
 /* ---- transaction.c ------------------------------------------------------------------------------------- */

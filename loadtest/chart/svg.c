@@ -269,6 +269,18 @@ static void print_bars(FILE *script, const json_t *chart)
         COLOURS[is_set(chart, "bad") ? BAD_COLOUR : 0]);
 }
 
+/* Has any row this value? Gnuplot would warn of a column without one. */
+static bool has_mark(const json_t *chart, size_t mark)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(chart, "rows"), i, row) {
+        if (json_is_number(json_array_get(json_object_get(row, "values"), mark)))
+            return true;
+    }
+    return false;
+}
+
 /* Columns: place, name, label, the values, the least, the most. */
 static void print_ranges(FILE *script, const json_t *chart)
 {
@@ -276,7 +288,7 @@ static void print_ranges(FILE *script, const json_t *chart)
     bool is_span = json_integer_value(json_object_get(chart, "kind")) == CHART_SPANS;
     size_t rows = json_array_size(json_object_get(chart, "rows")), marks = chart_marks(chart);
     struct span span = span_of_rows(chart, log_x);
-    widen(&span, json_object_get(chart, "x_most"), true);
+    widen(&span, json_object_get(chart, "x_most"), true); /* as on a logarithmic scale, 0 is left out */
     double height = (double)rows * ROW_HEIGHT + ROWS_FRAME;
     print_terminal(script, height);
     size_t longest = print_rows(script, chart, marks);
@@ -295,8 +307,9 @@ static void print_ranges(FILE *script, const json_t *chart)
         "'#888888'",
         marks + 4, marks + 5, marks + 4, is_span ? "6" : "1.5");
     for (size_t mark = marks; mark-- > 0;) /* the first one lies on top */
-        fprintf(script, ", $rows using %zu:1 with points pointtype %d pointsize 0.8 linecolor rgb '%s'",
-                mark + 4, POINTS[mark % (sizeof POINTS / sizeof POINTS[0])], COLOURS[mark]);
+        if (has_mark(chart, mark))
+            fprintf(script, ", $rows using %zu:1 with points pointtype %d pointsize 0.8 linecolor rgb '%s'",
+                    mark + 4, POINTS[mark % (sizeof POINTS / sizeof POINTS[0])], COLOURS[mark]);
     fputc('\n', script);
 }
 

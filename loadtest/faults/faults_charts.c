@@ -77,7 +77,7 @@ static void add_matrix(struct charts *charts, const json_t *rows)
 /* The times of the events of a cycle, in seconds since its fault began. NaN: the event did not happen, or the result is of an earlier
  * version that did not record it. */
 struct times {
-    double begin, repaired, next, outage_begin, outage_end;
+    double repaired, next, outage_begin, outage_end;
 };
 
 static struct times times_of(const json_t *cycle)
@@ -85,8 +85,7 @@ static struct times times_of(const json_t *cycle)
     double repaired = result_figure(cycle, "repaired_ms") / 1e3,
            outage = result_figure(cycle, "outage_from_ms") / 1e3;
     bool stuck = json_is_true(json_object_get(cycle, "stuck"));
-    return (struct times){.begin = 0,
-                          .repaired = repaired,
+    return (struct times){.repaired = repaired,
                           .next = stuck ? NAN : repaired + result_figure(cycle, "recovery_ms") / 1e3,
                           .outage_begin = outage,
                           .outage_end = outage + result_figure(cycle, "outage_ms") / 1e3};
@@ -135,9 +134,8 @@ static void add_times(struct charts *charts, const json_t *row, double x_most, b
         int used = snprintf(name, sizeof name, "%zu", i + 1);
         if (lost > 0)
             snprintf(name + used, sizeof name - (size_t)used, ", %" PRId64 " lost", lost);
-        chart_add_row(
-            charts, chart, name,
-            (double[]){times.begin, times.repaired, times.next, times.outage_begin, times.outage_end}, 5);
+        chart_add_row(charts, chart, name,
+                      (double[]){0, times.repaired, times.next, times.outage_begin, times.outage_end}, 5);
     }
 }
 

@@ -273,7 +273,7 @@ static void print_chart(const json_t *chart, const char *svg, bool possible, FIL
     }
     if (!print_as_table(chart, out)) {
         if (possible && !*svg)
-            fputs("<p>Nothing was measured.</p>\n", out);
+            fputs("<p>There is nothing to draw.</p>\n", out);
         print_numbers(chart, !possible, out);
     }
     fputs("</figure>\n", out);

@@ -12,7 +12,7 @@ enum {
     CONNECT_MS = 3000,       /* the longest that connecting takes, as in db/postgres/connection.c */
     FIRST_CONNECT_MS = 1000, /* a handle's first connection may take so long, whatever the deadline */
     ROW_WAIT_MS = 100,       /* a row that somebody else is just changing is waited for so long */
-    HANG_UP_MS = 500,        /* db/postgres/connection.c waits so much longer than a statement's own limit */
+    HANG_UP_MS = 500,        /* as GRACE_US of a connection to PostgreSQL */
 };
 
 extern const char lock_schema_sql[]; /* lock_schema.S */

@@ -65,7 +65,7 @@ def made_faults():
             verdict = "unavailable" if (i + j) % 5 == 4 else "broken" if (i, j) == (1, 2) else "caught-as-expected" if j == 3 else "ok"
             cycles = [
                 {"outage_ms": 7**k % (10**i + 1), "recovery_ms": 3**k % (10**i + 1), "outage_from_ms": k * 10, "repaired_ms": 5**k % (10**i + 1),
-                 "stuck": k == 7, "acknowledged": k, "refused": k * j, "lost": int(verdict == "broken"), "oversold": 0}
+                 "stuck": k == 7 or (i, j) == (2, 0), "acknowledged": k, "refused": k * j, "lost": int(verdict == "broken"), "oversold": 0}
                 for k in range(20)
             ]  # fmt: skip
             row = {"fault": fault, "strategy": name, "verdict": verdict, "cycles": 20, "acknowledged": 100, "lost": 20 * int(verdict == "broken")}
@@ -467,8 +467,8 @@ def test_a_picture_fits_a_page(browser, reports, kind):
         heights = browser.driver.execute_script(script)
         printed = browser.pdf()
     assert max(heights, default=0) < 255 / 25.4 * 96, heights
-    if isinstance(browser, Browser):  # Firefox compresses the objects that would be counted
-        assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= PAGES[kind]
+    if type(browser) is Browser:  # Firefox compresses the objects that would be counted
+        assert 0 < len(re.findall(rb"/Type\s*/Page\b", printed)) <= PAGES[kind]
 
 
 def test_paper_keeps_the_colours_of_cells_and_the_headings_of_columns(browser, reports):
@@ -484,7 +484,7 @@ def test_paper_keeps_the_colours_of_cells_and_the_headings_of_columns(browser, r
 def test_a_picture_without_values_is_a_sentence(reports):
     """The report does not print a page of rows without values."""
     text = reports["made-soak"].read_text()
-    assert text.count("Nothing was measured.") == 1 and "<details open><summary>Numbers" not in text
+    assert text.count("There is nothing to draw.") == 1 and "<details open><summary>Numbers" not in text
 
 
 @pytest.mark.parametrize("kind", ("explore-none", "explore-expire"))

@@ -26,7 +26,11 @@ final class Servers {
                 connection.commit();
                 return result;
             } catch (Exception error) {
-                connection.rollback();
+                try {
+                    connection.rollback();
+                } catch (SQLException second) {
+                    error.addSuppressed(second);
+                }
                 throw error;
             }
         }
@@ -74,7 +78,7 @@ final class Servers {
             socket = new Socket(url.getHost(), url.getPort() < 0 ? 6379 : url.getPort());
             socket.setTcpNoDelay(true);
             in = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
-            if (url.getUserInfo() != null) command("AUTH", url.getUserInfo().split(":", 2)[1]);
+            if (url.getUserInfo() != null) command("AUTH", url.getUserInfo().substring(url.getUserInfo().indexOf(':') + 1));
         }
 
         /** Returns the reply: a number, a text or null. Throws an exception for an error reply. The exercises get no other replies. */

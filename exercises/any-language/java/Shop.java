@@ -7,6 +7,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
@@ -50,7 +51,7 @@ public final class Shop {
         }
 
         ClassLoader loader() {
-            return new ClassLoader(Shop.class.getClassLoader()) {
+            return new ClassLoader() { // not a child of this class's loader, which may compile Servers itself
                 @Override
                 protected Class<?> findClass(String name) throws ClassNotFoundException {
                     if (!code.containsKey(name)) throw new ClassNotFoundException(name);
@@ -70,10 +71,11 @@ public final class Shop {
             fail(file + " does not compile. Correct the errors above, then run the judge again.");
         try {
             Method method = classes.loader().loadClass("Order").getDeclaredMethod("order", long.class, int.class);
+            if (!Modifier.isStatic(method.getModifiers()) || method.getReturnType() != boolean.class) throw new NoSuchMethodException();
             method.setAccessible(true);
             return method;
         } catch (ReflectiveOperationException error) {
-            fail(file + " has no class Order with a method order(long product, int quantity). Add it, then run the judge again.");
+            fail(file + " has no class Order with a method static boolean order(long product, int quantity). Add it, then run the judge again.");
             return null;
         }
     }

@@ -27,7 +27,7 @@ async function transaction(work) {
     await client.query("COMMIT");
     return result;
   } catch (error) {
-    await client.query("ROLLBACK");
+    await client.query("ROLLBACK").catch(() => {}); // the first error tells more
     throw error;
   } finally {
     client.end();
@@ -40,13 +40,16 @@ class Redis {
   constructor({ hostname, port }) {
     this.socket = net.connect(Number(port) || 6379, hostname).setNoDelay();
     const lines = readline.createInterface({ input: this.socket, crlfDelay: Infinity });
-    this.socket.on("error", () => lines.close());
+    this.socket.on("error", (error) => {
+      this.error = error;
+      lines.close();
+    });
     this.lines = lines[Symbol.asyncIterator]();
   }
 
   async line() {
     const { value, done } = await this.lines.next();
-    if (done) throw new Error("Redis has closed the connection");
+    if (done) throw this.error ?? new Error("Redis has closed the connection");
     return value;
   }
 

@@ -233,7 +233,7 @@ export function setUpRun(figure, index, lesson) {
     else opened = await openSteps(parts.results, `run-${index}-`, run.schedule, judge, failed);
     go.disabled = false;
     // Stop had the focus, or nothing had it. In Firefox a button keeps the focus for a moment after it is hidden.
-    if (document.activeElement === document.body || !document.activeElement.checkVisibility()) go.focus({ preventScroll: true });
+    if (document.activeElement === document.body || !document.activeElement?.checkVisibility()) go.focus({ preventScroll: true });
     const isSteps = run.kind === "replay" || run.kind === "goal";
     go.hidden = isSteps && opened;
     if (!isSteps && opened) seen();

@@ -376,7 +376,7 @@ def test_the_qr_code(browser, services, database, tmp_path):
     assert behind_tls.json["address"] == f"https://{NETWORK_NAME}"
     # The first call has no token. Browsers say that one header has an effect only with TLS or on this machine. Firefox also says that a
     # password is not secret without TLS.
-    known = ("401", "Cross-Origin-Opener-Policy", "Password fields present on an insecure")
+    known = ("status of 401", "Cross-Origin-Opener-Policy", "Password fields present on an insecure")
     complaints = [line for line in browser.complaints() if not any(words in line for words in known)]
     assert complaints == []
 

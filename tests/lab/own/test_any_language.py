@@ -67,7 +67,8 @@ MISTAKES = [
     ("node", "function order() {", "shop: node cannot load"),
     ("node", "module.exports = { ordr: null };", "module.exports has no function named order"),
     ("java", "class Order { static boolean order() { return 1; } }", "does not compile"),
-    ("java", "class Order { static boolean order() { return true; } }", "has no class Order with a method order(long product, "),
+    ("java", "class Order { static boolean order() { return true; } }", "has no class Order with a method static boolean order(long"),
+    ("java", "class Order { boolean order(long product, int quantity) { return true; } }", "Order with a method static boolean order(long"),
 ]
 
 
