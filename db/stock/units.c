@@ -47,7 +47,8 @@ static enum take_status find_reason(struct db *db, const struct stock_want *want
     if (!stock_is_of_kind(PQgetvalue(row, 0, 0), STOCK_UNITS, ret_taken))
         return TAKE_WRONG_KIND;
     int64_t left = strtoll(PQgetvalue(row, 0, 1), NULL, 10);
-    if (left >= want->quantity) /* Others hold them, or a reset that the first statement waited for has made them. */
+    /* Others hold them, or a reset has made them, which the first statement waited for. */
+    if (left >= want->quantity)
         return strcmp(PQgetvalue(row, 0, 2), epoch) == 0 ? TAKE_BUSY : TAKE_CONFLICT;
     ret_taken->available = left;
     return TAKE_SOLD_OUT;

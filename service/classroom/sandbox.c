@@ -184,7 +184,7 @@ int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[stati
 {
     int count = 0;
     pthread_mutex_lock(&sandboxes->mutex);
-    int64_t now_us = monotonic_us(); /* not before: a place may have been used during the wait for the mutex */
+    int64_t now_us = monotonic_us(); /* a place may have been used during the wait for the mutex */
     for (const struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++) {
         if (!place->token[0])
             continue;
@@ -270,7 +270,7 @@ int sandbox_count(struct sandboxes *sandboxes)
 {
     int count = 0;
     pthread_mutex_lock(&sandboxes->mutex);
-    int64_t now_us = monotonic_us(); /* not before: a place may have been used during the wait for the mutex */
+    int64_t now_us = monotonic_us(); /* a place may have been used during the wait for the mutex */
     for (int i = 0; i < SANDBOXES_MAX; i++)
         count += !is_idle(sandboxes, &sandboxes->places[i], now_us);
     pthread_mutex_unlock(&sandboxes->mutex);

@@ -458,7 +458,7 @@ SEEN_BY_DEFAULT = {
         "db/stock/buckets.c", {"count > 0 ORDER BY no FOR UPDATE) AS held": "count > 0 ORDER BY no) AS held"},
         "bucketed", "schedules"),
     "units that others hold count as sold": (
-        "db/stock/units.c", {"        return TAKE_BUSY;": "        return TAKE_SOLD_OUT;"},
+        "db/stock/units.c", {"? TAKE_BUSY : TAKE_CONFLICT;": "? TAKE_SOLD_OUT : TAKE_CONFLICT;"},
         "skip-locked", "refused as sold out although enough units were left"),
     "a lock's time limit answers sold-out": (
         "service/engine/create_order.c", {"    case LOCK_TIMED_OUT: return ORDER_LOCK_TIMEOUT;": "    case LOCK_TIMED_OUT: return ORDER_SOLD_OUT;"},
@@ -481,13 +481,24 @@ SEEN_BY_DEFAULT = {
 }  # fmt: skip
 
 
-def build_mutant(folder, file, changes):
-    """The load test with one source changed, linked from the objects that are there."""
+def mutated(file, changes):
     source = (ROOT / file).read_text(encoding="utf-8")
     for before, after in changes.items():
         assert source.count(before) == 1, f"{file} has changed: {before}"
         source = source.replace(before, after)
-    (folder / "mutant.c").write_text(source, encoding="utf-8")
+    return source
+
+
+@pytest.mark.parametrize("mutant", [*MUTANTS, *SEEN_BY_DEFAULT])
+def test_the_sources_still_have_what_is_changed(mutant):
+    """Most of these are built only by the long tests."""
+    file, changes, *_ = (MUTANTS | SEEN_BY_DEFAULT)[mutant]
+    mutated(file, changes)
+
+
+def build_mutant(folder, file, changes):
+    """The load test with one source changed, linked from the objects that are there."""
+    (folder / "mutant.c").write_text(mutated(file, changes), encoding="utf-8")
     flags = (BUILD / "obj/flags").read_text(encoding="utf-8").split()
     words = (BUILD / "obj/link-flags").read_text(encoding="utf-8").split()
     libraries = [word for word in words if word.startswith("-l")]

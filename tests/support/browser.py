@@ -64,6 +64,13 @@ return [...document.querySelectorAll("button, select, input, summary, a, .line")
   .map((e) => e.id || e.textContent);
 """
 
+EXPECT_CLICK = """
+const [element] = arguments;
+element.scrollIntoView({ block: "center" });
+window.clickIsMissing = true;
+element.addEventListener("click", () => (window.clickIsMissing = false), { capture: true, once: true });
+"""
+
 # Controls that a screen reader could not name, by the browser's own reckoning.
 ROLES = {"button", "combobox", "textbox", "spinbutton", "checkbox", "link", "progressbar", "image"}
 
@@ -183,17 +190,18 @@ class Browser:
 
     def click(self, what):
         """A click on the first element of a selector, or on the one with this id, as soon as it can be clicked on: the page shows
-        a button when it has what the button needs, and while the page is drawn a button may move away below the pointer."""
+        a button when it has what the button needs. While the page is drawn a button may move away below the pointer; then the click
+        does not reach it, and is repeated."""
         selector = what if re.search(r"[^\w-]", what) else f"#{what}"
 
         def try_to_click():
             element = self.driver.find_element(By.CSS_SELECTOR, selector)
-            self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+            self.driver.execute_script(EXPECT_CLICK, element)
             try:
                 element.click()
             except (ElementNotInteractableException, ElementClickInterceptedException):
                 return False
-            return True
+            return not self.driver.execute_script("return window.clickIsMissing")  # a page that the click has opened has no such thing
 
         self.wait(try_to_click, f"{selector} can be clicked")
 

@@ -25,6 +25,14 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// How the connection is, in a word or two, at the top of the page. PROBLEM: what is wrong, as a sentence, or "".
+export function showPulse(text, problem = "") {
+  const place = byId("pulse");
+  setText(place, text);
+  place.title = problem;
+  place.classList.toggle("is-away", problem !== "");
+}
+
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const THREE = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 

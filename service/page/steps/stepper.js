@@ -21,7 +21,7 @@ const LATE_MS = 300; // an answer that takes longer is announced
 // - onGuess({name, guess, read, right}): the learner has predicted a reading; null: that the order waits
 // - onProblem(text, problem, schedule): a call failed; TEXT says why and what to do
 // - onBeside(strategy): the learner wants to compare with this strategy; "": with none
-// - onStatus(text, isAway): "working …", "ready", or why the source does not answer
+// - onStatus(text, problem): "working …", "ready", or "no answer" or "refused" with the reason
 // - addressOf(schedule): the address that the learner can copy
 export function mountStepper(element, options) {
   const { source, prefix = "", tools = true } = options;
@@ -96,8 +96,9 @@ export function mountStepper(element, options) {
 
   function failed(problem, schedule) {
     stop();
-    onStatus(problem.name === "backend-unavailable" ? `${problem.body.backend} does not answer` : problem.status ? "refused" : "no answer", true);
-    onProblem(problemWords(problem, schedule), problem, schedule);
+    const words = problemWords(problem, schedule);
+    onStatus(problem.status && problem.name !== "backend-unavailable" ? "refused" : "no answer", words);
+    onProblem(words, problem, schedule);
   }
 
   // One question at a time; further ones are ignored until it is answered. Returns the answer, or null.
@@ -105,10 +106,10 @@ export function mountStepper(element, options) {
     if (busy) return null;
     busy = true;
     element.setAttribute("aria-busy", "true");
-    const late = setTimeout(() => onStatus("working …", false), LATE_MS);
+    const late = setTimeout(() => onStatus("working …"), LATE_MS);
     try {
       const answer = await source.steps(question);
-      onStatus("ready", false);
+      onStatus("ready");
       return answer;
     } catch (problem) {
       failed(problem, question.schedule);

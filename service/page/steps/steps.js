@@ -1,6 +1,6 @@
 // The page /steps: one step-through, whose schedule the address keeps.
 import "../class/news.js";
-import { alertUser, byId, setText } from "../shared/dom.js";
+import { alertUser, byId, showPulse } from "../shared/dom.js";
 import { setUpLooks } from "../shared/looks.js";
 import { mountBeside } from "./beside_view.js";
 import { keepLevel } from "./level.js";
@@ -31,10 +31,7 @@ const stepper = mountStepper(byId("stepper"), {
     failure = { text, problem };
     alertUser(text);
   },
-  onStatus(text, isAway) {
-    setText(byId("pulse"), text);
-    byId("pulse").classList.toggle("is-away", isAway);
-  },
+  onStatus: showPulse,
   addressOf: () => location.href,
 });
 

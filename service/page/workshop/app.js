@@ -1,7 +1,7 @@
 // The page: looks at the service a few times a second, and hands what it sees to the parts.
 import { call, leaveSandbox } from "../shared/api.js";
 import { setUpClass } from "./class.js";
-import { alertUser, byId, setText, tell } from "../shared/dom.js";
+import { alertUser, byId, setText, showPulse, tell } from "../shared/dom.js";
 import { showFigures, showSale } from "./figures.js";
 import { isRunning, rateOf, runLoad, setUpLoad } from "./load.js";
 import { setUpLooks } from "../shared/looks.js";
@@ -46,12 +46,6 @@ let again = false;
 let livelyUntil = 0;
 let audited = 0; // when we last asked for the audit
 let state = null; // what the service said last, of what can change without a new order
-
-function pulse(text, good) {
-  const place = byId("pulse");
-  setText(place, text);
-  place.classList.toggle("is-away", !good);
-}
 
 // The traces of a run's other processes are fetched once, when it has ended.
 async function fetchOthers(run) {
@@ -111,7 +105,8 @@ function showLive(live) {
   const moved = shop.shown !== scene;
   shop.shown = scene;
   if (live.problem === "no-such-product") alertUser(`There is no product ${shop.product}.`);
-  pulse(live.problem === "backend-unavailable" ? "the database does not answer" : running ? "a load run is in progress" : "live", live.problem !== "backend-unavailable");
+  if (live.problem === "backend-unavailable") showPulse("no answer", "The database does not answer.");
+  else showPulse(running ? "load run" : "live");
 
   const news = live.traces !== null;
   const books = JSON.stringify(live.books);
@@ -156,7 +151,8 @@ async function lookOnce() {
     showLive(live);
     return shop.loaded || many;
   } catch (problem) {
-    pulse(problem.status ? problem.message : "the service does not answer; trying again …", false);
+    if (problem.status) showPulse("refused", problem.message);
+    else showPulse("no answer", "The service does not answer. The page tries again.");
     return false;
   }
 }

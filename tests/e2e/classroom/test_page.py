@@ -401,7 +401,7 @@ def test_a_service_that_is_away_is_missed_and_found_again(browser, services, dat
         os.kill(service.process.pid, signal.SIGCONT)
     browser.wait_text("log", "bought 1")
     service.stop()
-    browser.wait_text("pulse", "does not answer")
+    browser.wait_text("pulse", "no answer")
     browser.complaints()
 
 

@@ -370,7 +370,11 @@ def test_the_story_says_when_the_service_is_away(browser, services, database):
     service = services.start(database)
     browser.open(address(service), view=None)
     ready(browser)
+    places = lambda: [browser.find(name).rect for name in ("story-sell", "controls", "help-open")]  # noqa: E731
+    while_live = places()
     service.stop()
+    browser.wait_text("pulse", "no answer")
+    assert places() == while_live, "nothing moves below the pointer"
     browser.click("story-sell")
     browser.wait_text("story-problem", "The service does not answer. Check that it runs")
     assert browser.find("story-sell").is_enabled(), "it can be tried again"
