@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+from pathlib import Path
 
 from selenium import webdriver
 from selenium.common.exceptions import ElementClickInterceptedException, ElementNotInteractableException
@@ -75,6 +76,16 @@ element.addEventListener("click", () => (window.clickIsMissing = false), { captu
 ROLES = {"button", "combobox", "textbox", "spinbutton", "checkbox", "link", "progressbar", "image"}
 
 
+def named_by(folder):
+    """The processes that have FOLDER in their environment or their command line."""
+    found = []
+    for file in (process / name for process in Path("/proc").glob("[0-9]*") for name in ("cmdline", "environ")):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if os.fsencode(folder) in file.read_bytes():
+                found.append(file.parent.name)
+    return found
+
+
 class Browser:
     """One Chromium. Its downloads go to FOLDER."""
 
@@ -105,8 +116,8 @@ class Browser:
         self.remove_scratch()
 
     def remove_scratch(self):
-        # A process of the browser that is still ending may write into the folder.
-        gone = lambda: shutil.rmtree(self.scratch, ignore_errors=True) or not os.path.exists(self.scratch)  # noqa: E731
+        # A process of the browser that is still ending may write into the folder, or make it again.
+        gone = lambda: not named_by(self.scratch) and (shutil.rmtree(self.scratch, ignore_errors=True) or not os.path.exists(self.scratch))  # noqa: E731
         wait_until(gone, f"{self.scratch} is removed")
 
     def start(self, url, scheme="light", view="all"):
