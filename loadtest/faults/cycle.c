@@ -21,7 +21,8 @@
 #define PAUSE_MS 200 /* of a client, at most */
 #define AMPLE 2000
 #define HOLDERS_THINK_MS 200
-#define QUEUED_CLIENTS 6 /* at each service, so that orders that are placed in turn wait for each other */
+#define JOINING_CLIENTS                                                                                      \
+    6 /* at each service, for a strategy that combines orders that wait: they order at the same moments */
 #define WARM_THINK_MS 50 /* so that orders overlap, and every worker is needed */
 #define QUIET_MS INT64_C(1000)
 #define OVERTAKEN_WAIT_MS 60000 /* until the second orders have read */
@@ -225,9 +226,11 @@ static struct fault_clients *start_clients(struct fault_run *run, struct fault_c
     for (size_t i = 0; i < run->count; i++) {
         const struct fault_subject *subject = &run->subjects[i];
         bool at_victim = fault_awaits_outage(subject);
-        int each = subject->strategy->combining == COMBINE_IN_TURN ? QUEUED_CLIENTS : 1;
-        for (int n = 0; n < each * FAULT_INSTANCES; n++)
-            clients[count++] = client_of(run, i, at_victim ? run->victim : n % FAULT_INSTANCES);
+        bool joins = subject->strategy->combining != COMBINE_NONE;
+        for (int n = 0; n < (joins ? JOINING_CLIENTS : 1) * FAULT_INSTANCES; n++) {
+            clients[count] = client_of(run, i, at_victim ? run->victim : n % FAULT_INSTANCES);
+            clients[count++].joins = joins;
+        }
     }
     struct fault_workload workload = workload_of(run, clients, count);
     return fault_clients_start(&workload);
@@ -272,7 +275,7 @@ bool fault_load(struct fault_run *run)
     /* In every second cycle each order takes two units, and one unit is left over. */
     int64_t quantity = run->cycle % 2 == 0 ? 2 : 1;
     int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
-    struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES * QUEUED_CLIENTS];
+    struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES * JOINING_CLIENTS];
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
     if (!restart_services(run) || !fault_service_set_think(run->testbed, 0, think_ms) ||
         !fault_service_set_think(run->testbed, 1, think_ms) || !reset_products(run, stock))

@@ -112,7 +112,7 @@ const struct fault faults[] = {
     {.name = "disk-full", .does = "the disk with PostgreSQL's write-ahead log is full (ENOSPC) for up to a second, so PostgreSQL panics and cannot recover",
      .cycle = CYCLE_LOAD, .expect = expect_database, .enter = enter_disk_full, .nemesis = nemesis_disk_full,
      .leave = leave_disk_full, .shim = &disk_shim, .ttl_ms = 2000, .bound_ms = 1000, .cycles = 20},
-    {.name = "commit-reply", .does = "connections are reset after a COMMIT was sent and before its reply arrives",
+    {.name = "commit-reply", .does = "connections are reset after a COMMIT was sent: it never reaches PostgreSQL, or its reply never arrives",
      .cycle = CYCLE_LOAD, .expect = expect_database, .nemesis = nemesis_commit,
      .proxied = 1 << SERVER_POSTGRES, .ttl_ms = 10000, .bound_ms = 1000, .cycles = 20},
     {.name = "commit-late", .does = "connections are reset after a COMMIT was sent, and the COMMIT reaches PostgreSQL 1.5 s later",

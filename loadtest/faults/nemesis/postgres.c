@@ -10,6 +10,7 @@
 
 #define DEAD_MS 60000 /* for PostgreSQL to exit after an immediate shutdown */
 #define POLL_MS 5
+#define SPARED 8 /* orders before one that is hit */
 
 static const struct statement ST_BACKEND = {
     "fault_backend",
@@ -60,10 +61,14 @@ static void lose_commit(struct fault_run *run, struct proxy_rules *rules)
 {
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
     rules->lose_reply_to = SENT[random_up_to(&run->random, 2)];
+    rules->spare = random_up_to(&run->random,
+                                SPARED); /* the first of the orders that begin together waits for no other */
+    if (rules->held_ms == 0 && random_up_to(&run->random, 1) == 0)
+        rules->held_ms = HELD_FOREVER;
 }
 
-/* Again and again a connection loses the reply to a COMMIT, or to the one statement that is a whole order. With held_ms in the
- * fault's rules the COMMIT itself arrives late: long after the service has found out what became of the order. */
+/* Again and again a connection loses a COMMIT, or the one statement that is a whole order, or only the reply to it. With held_ms
+ * in the fault's rules the COMMIT itself arrives late: long after the service has found out what became of the order. */
 bool nemesis_commit(struct fault_run *run)
 {
     return fault_set_rules_repeatedly(run, 1 << SERVER_POSTGRES, lose_commit) &&

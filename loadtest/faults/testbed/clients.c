@@ -147,6 +147,14 @@ static void rest(struct client *client, int64_t ms)
         (void)poll(NULL, 0, (int)random_up_to(&client->random, ms));
 }
 
+/* Until the next moment at which all clients that join begin an order. */
+static void rest_until_all_begin(int64_t pause_ms)
+{
+    int64_t every_us = pause_ms * 1000 / 2;
+    if (every_us > 0)
+        (void)poll(NULL, 0, (int)((every_us - monotonic_us() % every_us + 999) / 1000));
+}
+
 static void place(struct client *client, size_t number)
 {
     const struct fault_workload *workload = &client->all->workload;
@@ -190,7 +198,9 @@ static void *run_client(void *context)
         if (!fault_history_intend(all->workload.history, client->is->strategy, &number))
             break;
         place(client, number);
-        if (!all->workload.once)
+        if (client->is->joins)
+            rest_until_all_begin(all->workload.pause_ms);
+        else if (!all->workload.once)
             rest(client, all->workload.pause_ms);
     } while (!all->workload.once && !atomic_load(&all->ending));
     atomic_fetch_sub(&all->running, 1);

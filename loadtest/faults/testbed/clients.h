@@ -14,6 +14,8 @@ struct fault_client {
     int64_t product;
     int instance; /* index of the service that it orders at */
     bool fixed;   /* it never retries at the other service */
+    bool
+        joins; /* its orders begin at the same moments as those of all others that join, so that they wait in one queue */
 };
 
 struct fault_workload {
@@ -21,8 +23,9 @@ struct fault_workload {
     const char *urls[FAULT_INSTANCES];
     const struct fault_client *clients;
     size_t count;
-    bool once;           /* each client places one order; otherwise it orders until fault_clients_end */
-    int64_t pause_ms;    /* between two orders of a client: random, up to this */
+    bool once; /* each client places one order; otherwise it orders until fault_clients_end */
+    int64_t
+        pause_ms; /* between two orders of a client: random, up to this; clients that join order twice in this time */
     int64_t patience_ms; /* how long a client retries an order whose outcome is unknown */
     int64_t reply_ms;    /* an answer that takes longer counts as hung */
     uint64_t seed;

@@ -196,8 +196,13 @@ static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direc
     flow->due_us = now_us + proxy->rules.delay_ms * 1000;
     atomic_fetch_add(&proxy->acted, proxy->rules.delay_ms > 0);
     if (direction == TO_SERVER && proxy->trigger[0] &&
-        memmem(flow->data, (size_t)got, proxy->trigger, strlen(proxy->trigger))) {
+        memmem(flow->data, (size_t)got, proxy->trigger, strlen(proxy->trigger)) &&
+        proxy->rules.spare-- <= 0) {
         proxy->trigger[0] = 0; /* once */
+        if (proxy->rules.held_ms == HELD_FOREVER) {
+            atomic_fetch_add(&proxy->acted, 1);
+            return false;
+        }
         if (proxy->rules.held_ms > 0)
             orphan(proxy, pair, now_us + proxy->rules.held_ms * 1000);
         else

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define HELD_FOREVER INT64_MAX
+
 struct proxy;
 
 enum direction { TO_SERVER, TO_CLIENT };
@@ -20,7 +22,8 @@ struct proxy_rules {
     /* The connection whose client sends these bytes (up to 63 of them) is reset as soon as its server's reply comes, which
      * is not passed on; once. NULL: none. */
     const char *lose_reply_to;
-    /* With lose_reply_to, above 0: the proxy resets the client at once, and forwards the message after this delay. */
+    int64_t spare; /* with lose_reply_to: so many such messages pass before */
+    /* With lose_reply_to, not 0: the proxy resets the client at once, and forwards the message after this delay, or never. */
     int64_t held_ms;
 };
 

@@ -384,6 +384,19 @@ static void a_proxy_holds_a_request_whose_client_it_resets(void **state)
     assert_int_equal(proxy_acted(wire->proxy), 1);
 }
 
+static void a_proxy_loses_a_request(void **state)
+{
+    const struct wire *wire = *state;
+    proxy_set(wire->proxy,
+              &(struct proxy_rules){.lose_reply_to = "commit", .spare = 1, .held_ms = HELD_FOREVER});
+    put(wire->client, "commit");
+    assert_int_equal(take(wire->server, 6), 6);
+    put(wire->client, "commit");
+    assert_int_equal(take(wire->client, 1), 0);
+    assert_int_equal(take(wire->server, 1), 0);
+    assert_int_equal(proxy_acted(wire->proxy), 1);
+}
+
 /* As after the end of the old server process. */
 static void a_held_request_is_dropped_with_its_server(void **state)
 {
@@ -476,6 +489,7 @@ int main(void)
         cmocka_unit_test(an_intent_is_of_the_sale_that_it_was_answered_in),
         with_wire(a_proxy_passes_on_what_comes),
         with_wire(a_proxy_cuts_after_so_many_bytes),
+        with_wire(a_proxy_loses_a_request),
         with_wire(a_proxy_holds_a_request_whose_client_it_resets),
         with_wire(a_held_request_is_dropped_with_its_server),
         with_wire(a_held_request_is_dropped_where_a_reply_was_half_delivered),
