@@ -57,8 +57,9 @@ struct proxy {
     pthread_mutex_t mutex; /* over what follows */
     bool closing, cutting;
     struct proxy_rules rules;
-    char trigger[TRIGGER_MAX];
-    int64_t passed[2]; /* bytes under these rules */
+    char trigger[TRIGGER_MAX]; /* the name of rules.lose_reply_to between zero bytes */
+    size_t trigger_length;     /* 0: none */
+    int64_t passed[2];         /* bytes under these rules */
     atomic_llong acted;
     size_t count;
     struct pair *pairs[PAIRS_MAX];
@@ -195,10 +196,9 @@ static bool take_in(struct proxy *proxy, struct pair *pair, enum direction direc
     flow->length = (size_t)got;
     flow->due_us = now_us + proxy->rules.delay_ms * 1000;
     atomic_fetch_add(&proxy->acted, proxy->rules.delay_ms > 0);
-    if (direction == TO_SERVER && proxy->trigger[0] &&
-        memmem(flow->data, (size_t)got, proxy->trigger, strlen(proxy->trigger)) &&
-        proxy->rules.spare-- <= 0) {
-        proxy->trigger[0] = 0; /* once */
+    if (direction == TO_SERVER && proxy->trigger_length > 0 &&
+        memmem(flow->data, (size_t)got, proxy->trigger, proxy->trigger_length) && proxy->rules.spare-- <= 0) {
+        proxy->trigger_length = 0; /* once */
         if (proxy->rules.held_ms == HELD_FOREVER) {
             atomic_fetch_add(&proxy->acted, 1);
             return false;
@@ -428,7 +428,11 @@ void proxy_set(struct proxy *proxy, const struct proxy_rules *rules)
     pthread_mutex_lock(&proxy->mutex);
     proxy->rules = *rules;
     proxy->rules.lose_reply_to = NULL;
-    snprintf(proxy->trigger, sizeof proxy->trigger, "%s", rules->lose_reply_to ? rules->lose_reply_to : "");
+    proxy->trigger_length = 0;
+    if (rules->lose_reply_to) {
+        snprintf(proxy->trigger + 1, sizeof proxy->trigger - 1, "%s", rules->lose_reply_to);
+        proxy->trigger_length = strlen(proxy->trigger + 1) + 2;
+    }
     proxy->passed[TO_SERVER] = proxy->passed[TO_CLIENT] = 0;
     pthread_mutex_unlock(&proxy->mutex);
     wake(proxy);

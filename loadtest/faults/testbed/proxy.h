@@ -19,8 +19,8 @@ struct proxy_rules {
     int64_t
         cut_after[2]; /* by direction: after N bytes more, of all connections together, the one that carries
                              the next byte is reset, once; 0: never */
-    /* The connection whose client sends these bytes (up to 63 of them) is reset as soon as its server's reply comes, which
-     * is not passed on; once. NULL: none. */
+    /* The connection whose client sends this name (up to 61 bytes; PostgreSQL's protocol puts a zero byte before and after a
+     * name) is reset as soon as its server's reply comes, which is not passed on; once. NULL: none. */
     const char *lose_reply_to;
     int64_t spare; /* with lose_reply_to: so many such messages pass before */
     /* With lose_reply_to, not 0: the proxy resets the client at once, and forwards the message after this delay, or never. */

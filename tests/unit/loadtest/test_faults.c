@@ -280,6 +280,8 @@ static void the_closing_sentence_counts_every_verdict(void **state)
 
 /* ---- the proxy ----------------------------------------------------------------------------------------- */
 
+static const char COMMIT[] = "\0commit"; /* and a zero byte */
+
 struct wire {
     struct proxy *proxy;
     int listener, client, server;
@@ -331,6 +333,12 @@ static void put(int fd, const char *text)
     assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
+/* As PostgreSQL's protocol sends the name of a statement. */
+static void put_commit(int fd)
+{
+    assert_int_equal(send(fd, COMMIT, sizeof COMMIT, MSG_NOSIGNAL), sizeof COMMIT);
+}
+
 /* All that comes until there are WANTED bytes, or the connection ends: how many. */
 static size_t take(int fd, size_t wanted)
 {
@@ -373,12 +381,12 @@ static void a_proxy_holds_a_request_whose_client_it_resets(void **state)
 {
     const struct wire *wire = *state;
     proxy_set(wire->proxy, &(struct proxy_rules){.lose_reply_to = "commit", .held_ms = 300});
-    put(wire->client, "begin");
-    assert_int_equal(take(wire->server, 5), 5);
+    put(wire->client, "begin_read_committed");
+    assert_int_equal(take(wire->server, 20), 20);
     int64_t sent_us = monotonic_us();
-    put(wire->client, "commit");
+    put_commit(wire->client);
     assert_int_equal(take(wire->client, 1), 0);
-    assert_int_equal(take(wire->server, 100), 6); /* and then the end */
+    assert_int_equal(take(wire->server, 100), sizeof COMMIT); /* and then the end */
     assert_true(monotonic_us() - sent_us >= 300000);
     put(wire->server, "done");
     assert_int_equal(proxy_acted(wire->proxy), 1);
@@ -389,9 +397,9 @@ static void a_proxy_loses_a_request(void **state)
     const struct wire *wire = *state;
     proxy_set(wire->proxy,
               &(struct proxy_rules){.lose_reply_to = "commit", .spare = 1, .held_ms = HELD_FOREVER});
-    put(wire->client, "commit");
-    assert_int_equal(take(wire->server, 6), 6);
-    put(wire->client, "commit");
+    put_commit(wire->client);
+    assert_int_equal(take(wire->server, sizeof COMMIT), sizeof COMMIT);
+    put_commit(wire->client);
     assert_int_equal(take(wire->client, 1), 0);
     assert_int_equal(take(wire->server, 1), 0);
     assert_int_equal(proxy_acted(wire->proxy), 1);
@@ -402,7 +410,7 @@ static void a_held_request_is_dropped_with_its_server(void **state)
 {
     const struct wire *wire = *state;
     proxy_set(wire->proxy, &(struct proxy_rules){.lose_reply_to = "commit", .held_ms = 3600000});
-    put(wire->client, "commit");
+    put_commit(wire->client);
     assert_int_equal(take(wire->client, 1), 0);
     assert_int_equal(shutdown(wire->server, SHUT_WR), 0);
     assert_int_equal(take(wire->server, 1), 0);
@@ -421,9 +429,9 @@ static void a_held_request_is_dropped_where_a_reply_was_half_delivered(void **st
     assert_int_equal(proxy_acted(wire->proxy), 1); /* the proxy has the reply, and holds it back */
     proxy_set(wire->proxy,
               &(struct proxy_rules){.delay_ms = 3600000, .lose_reply_to = "commit", .held_ms = 1});
-    put(wire->client, "commit");
+    put_commit(wire->client);
     assert_int_equal(take(wire->client, 1), 0);
-    assert_int_equal(take(wire->server, 100), 6);
+    assert_int_equal(take(wire->server, 100), sizeof COMMIT);
     assert_int_equal(shutdown(wire->server, SHUT_WR), 0);
     while (proxy_carries(wire->proxy) && monotonic_us() < end_us)
         assert_int_equal(poll(NULL, 0, 1), 0);
@@ -434,12 +442,12 @@ static void a_proxy_loses_a_reply(void **state)
 {
     const struct wire *wire = *state;
     proxy_set(wire->proxy, &(struct proxy_rules){.lose_reply_to = "commit"});
-    put(wire->client, "begin");
-    assert_int_equal(take(wire->server, 5), 5);
+    put(wire->client, "begin_read_committed");
+    assert_int_equal(take(wire->server, 20), 20);
     put(wire->server, "fine");
     assert_int_equal(take(wire->client, 4), 4);
-    put(wire->client, "commit");
-    assert_int_equal(take(wire->server, 6), 6);
+    put_commit(wire->client);
+    assert_int_equal(take(wire->server, sizeof COMMIT), sizeof COMMIT);
     put(wire->server, "done");
     assert_int_equal(take(wire->client, 4), 0);
     assert_int_equal(proxy_acted(wire->proxy), 1);
