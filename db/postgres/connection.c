@@ -1,4 +1,4 @@
-/* Connecting to PostgreSQL, and giving a connection up. */
+/* Connects to PostgreSQL, and closes connections that no longer work. */
 #include "base/clock.h"
 #include "db/postgres/connection_impl.h"
 

@@ -16,8 +16,8 @@ struct command {
     const struct statement *statement;
     bool prepares;           /* this command prepares the statement; otherwise it runs it */
     unsigned recorded;       /* its number in the recorder of the thread; 0: it is not recorded */
-    db_result_fn *on_result; /* of db_run_later, with its … */
-    void *context;
+    db_result_fn *on_result; /* what db_run_later was given, or NULL */
+    void *context;           /* for on_result */
 };
 
 /* What was sent in one go: everything before a sync. */
@@ -31,8 +31,8 @@ struct sent {
     struct batch batch;
     db_end_fn *on_end; /* called when its result is read; NULL: it only sets the session's time limits */
     void *context;
-    int64_t until_us; /* the end of its wait; the waits for others put it off, until … */
-    int64_t last_us;
+    int64_t until_us; /* when to stop waiting for its result; delays of earlier results move it … */
+    int64_t last_us;  /* … but not beyond this */
 };
 
 struct db {
@@ -47,14 +47,15 @@ struct db {
 
     const struct statement *prepared[STATEMENTS_MAX];
     int prepared_count;
-    struct sent sent[SENT_MAX]; /* a ring, the oldest first: their results come before those of … */
+    struct sent sent[SENT_MAX]; /* what db_end_later has sent: a ring, the oldest first */
     int first_sent, sent_count;
-    struct batch batch; /* … what is queued, or was sent and is awaited */
+    struct batch
+        batch; /* what is queued, or was sent and is awaited; its results come after those of sent[] */
     bool
         behind_failure; /* a transaction among those sent has failed and is open, so that what follows it fails too */
     bool slow; /* the last answer to what was sent took long: PostgreSQL has no time limit for a commit */
-    bool turned_down; /* the server answered the last batch with an error, before it broke the connection … */
-    bool session_ended; /* … an error that ended the session, so that nothing sent after it was begun */
+    bool turned_down;   /* the server answered the last batch with an error, before it broke the connection */
+    bool session_ended; /* that error ended the session, so that nothing sent after it was begun */
     int failed_at;      /* the first command of the last batch that failed; -1: none */
 
     bool begin_due; /* db_begin was called, BEGIN has not been sent */

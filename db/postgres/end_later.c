@@ -1,4 +1,4 @@
-/* Sending orders one behind another, without waiting for the results in between. */
+/* Sends the last statements of several orders on one connection, without waiting for the results in between. */
 #include "base/clock.h"
 #include "db/postgres/connection_impl.h"
 #include "db/postgres/statements.h"

@@ -1,4 +1,4 @@
-/* Sending a batch of statements, and reading its results before a deadline. */
+/* Sends a batch of statements, and reads its results before a deadline. */
 #include "base/clock.h"
 #include "base/recorder.h"
 #include "db/postgres/answer_text.h"

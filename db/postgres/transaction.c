@@ -1,4 +1,4 @@
-/* Beginning and ending a transaction. */
+/* Begins and ends transactions. */
 #include "base/clock.h"
 #include "db/postgres/connection_impl.h"
 #include "db/postgres/statements.h"

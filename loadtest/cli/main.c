@@ -90,6 +90,6 @@ int main(int argc, char **argv)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     complain("cannot write the output: %s",
-             errno ? strerror(errno) : "the program that reads it has closed it, or the disk is full");
+             errno ? strerror(errno) : "the program that reads it has closed the pipe, or the disk is full");
     return status == ENDED_AS_EXPECTED ? ENDED_ENVIRONMENT : status;
 }

@@ -21,7 +21,7 @@ static const struct column COLUMNS[] = {
     {"last", "last", COLUMN_NUMBER, 2, SHOW_ALL, 0, "its value in the last result"},
     {"change_percent", "change\n%", COLUMN_NUMBER, 1, SHOW_ALL, 0, "from the first result to the last one"},
     {"assessment", "assessment", COLUMN_TEXT, 0, SHOW_ALL, 0,
-     "better or worse than the first result: every run of the one is outside of all runs of the other, or an exact count differs. The spread is known of compare with --repeat, and of bench"},
+     "better or worse than the first result: the ranges of their runs do not overlap, or an exact count differs. Only bench, and compare with --repeat, store a spread"},
 };
 /* clang-format on */
 
@@ -54,7 +54,7 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
     }
     if (marked == 0) {
         snprintf(ret_headline, size,
-                 "No figure with a known spread differs beyond it; %zu figure%s no spread.", unknown,
+                 "No figure differs by more than its spread. %zu figure%s no stored spread.", unknown,
                  unknown == 1 ? " has" : "s have");
         return;
     }

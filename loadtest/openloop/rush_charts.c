@@ -32,8 +32,9 @@ static void add_arrivals(struct charts *charts, const json_t *row)
     char about[240], came[NUMBER_MAX], served[NUMBER_MAX];
     snprintf(about, sizeof about, "%s buyers arrived, %s got an answer. %s",
              number_text((double)arrivals, 0, came), number_text((double)answered, 0, served),
-             answered < arrivals ? "At the end the gap between the lines is those who got no answer."
-                                 : "The gap between the lines is the backlog.");
+             answered < arrivals
+                 ? "At the end, the gap between the lines is the number of buyers without an answer."
+                 : "The gap between the lines is the backlog.");
     json_t *chart = chart_add(charts, &(struct chart_look){.kind = CHART_LINES,
                                                            .title = result_text(row, "strategy"),
                                                            .about = about,

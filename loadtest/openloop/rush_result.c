@@ -295,8 +295,8 @@ static void print_unserved(const json_t *best, const json_t *worst, char *ret_te
         ret_text, size, "%s left %s of %s buyers without an answer", result_text(worst, "strategy"),
         number_text((double)unserved(worst), 0, left), count_of(worst, "arrivals", arrivals));
     if (best != worst && unserved(best) > 0)
-        snprintf(ret_text + used, size - used, "; %s left %s.", result_text(best, "strategy"),
-                 number_text((double)unserved(best), 0, left));
+        snprintf(ret_text + used, size - used, "; %s left %s without an answer.",
+                 result_text(best, "strategy"), number_text((double)unserved(best), 0, left));
     else if (time_of(best, "p99") > 0)
         snprintf(ret_text + used, size - used, "; 99 of 100 %s within %s ms%s%s.",
                  best == worst ? "created orders were answered" : "buyers had their order",

@@ -68,10 +68,12 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
                              : "the stock went down more than was sold"))
         return false;
     if (lost > 0 &&
-        !notes_add(notes, NOTE_WITNESS,
-                   "Run %" PRId64 ": the service acknowledged %" PRId64
-                   " units that \"sold\" does not count. Every 2xx counts as sold: is one of them a refusal?",
-                   run, lost))
+        !notes_add(
+            notes, NOTE_WITNESS,
+            "Run %" PRId64 ": the service acknowledged %" PRId64
+            " units that \"sold\" does not count. Every answer with 2xx counts as sold. If the service refuses an order "
+            "with 2xx, let it answer with a status of \"sold_out\".",
+            run, lost))
         return false;
     if (unacknowledged > 0 &&
         !notes_add(notes, NOTE_WITNESS,

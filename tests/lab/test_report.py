@@ -347,7 +347,7 @@ def test_a_headline_does_not_claim_a_spread_that_is_not_known(folder):
             row["latency_ms"]["p99"] *= 100
     rows, headline = compared(folder, before, after)
     assert rows[NAMES[0], "p99 ms"] == "spread unknown"
-    assert headline == "No figure with a known spread differs beyond it; 5 figures have no spread."
+    assert headline == "No figure differs by more than its spread. 5 figures have no stored spread."
     assert compared(folder, before, before)[1] == "No figure differs beyond the spread of the runs."
 
 
@@ -500,7 +500,7 @@ def test_a_phone_shows_the_damage_without_scrolling(browser, reports, kind):
 
 @pytest.mark.parametrize("kind", ("history", "matrix"))
 def test_paper_has_the_rows_and_the_origin(browser, reports, folder, kind):
-    """Nobody can unfold them there."""
+    """A printed report shows the rows that a page folds, because nobody can unfold paper."""
     path = reports.get(kind) or folder / "many.html"
     if kind == "history":
         assert report(RESULTS / "compare.json", RESULTS / "compare.json", "--format", "html", "--output", path).returncode == 0

@@ -1,4 +1,4 @@
-// Exercise 3: write only if the row has not changed since the read. It has two bugs: it sells an order
+// Exercise 3: write only if the row has not changed since the read. This order() has two bugs: it sells an order
 // that should fail, and it refuses an order that it could sell.
 
 class Order {

@@ -66,10 +66,10 @@ static void add_matrix(struct charts *charts, const json_t *rows, const char *fa
     json_array_foreach(rows, i, row) {
         incomplete |= json_is_false(json_object_get(row, "complete"));
     }
-    snprintf(about, sizeof about, "Share of the schedules that were run, with faults: %.60s.%s%s",
+    snprintf(about, sizeof about, "Share of the schedules that caused each damage; faults: %.60s.%s%s",
              *faults ? faults : "none",
-             incomplete ? " " UNKNOWN ": none of them, but not all schedules were run." : "",
-             count < DAMAGE_COUNT ? " Damage that no schedule did has no column." : "");
+             incomplete ? " " UNKNOWN ": no schedule that was run, but the search was not complete." : "",
+             count < DAMAGE_COUNT ? " A damage that no schedule caused has no column." : "");
     json_t *chart = chart_add(
         charts, &(struct chart_look){
                     .kind = CHART_MATRIX, .title = "Schedules that went wrong", .about = about, .x = ""});

@@ -10,7 +10,7 @@
 
 #define DEAD_MS 60000 /* for PostgreSQL to exit after an immediate shutdown */
 #define POLL_MS 5
-#define SPARED 8 /* orders before one that is hit */
+#define SPARED 8 /* at most so many messages pass before one is hit */
 
 static const struct statement ST_BACKEND = {
     "fault_backend",
@@ -62,12 +62,12 @@ static void lose_commit(struct fault_run *run, struct proxy_rules *rules)
     static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
     rules->lose_reply_to = SENT[random_up_to(&run->random, 2)];
     rules->spare = random_up_to(&run->random,
-                                SPARED); /* the first of the orders that begin together waits for no other */
+                                SPARED); /* of the orders that begin together, not always the first */
     if (rules->held_ms == 0 && random_up_to(&run->random, 1) == 0)
         rules->held_ms = HELD_FOREVER;
 }
 
-/* Again and again a connection loses a COMMIT, or the one statement that is a whole order, or only the reply to it. With held_ms
+/* Repeatedly resets a connection so that a COMMIT, or the single statement of an order, is lost, or only its reply. With held_ms
  * in the fault's rules the COMMIT itself arrives late: long after the service has found out what became of the order. */
 bool nemesis_commit(struct fault_run *run)
 {

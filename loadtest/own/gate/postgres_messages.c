@@ -195,8 +195,8 @@ static bool binds_portal(const char *bytes, const char *end, const char *name)
     return false;
 }
 
-/* Appends what an Execute message does of which no Bind of the same unit has the text. The unit before it may have bound the portal, or
- * have taken the first rows of a cursor. */
+/* Describes an Execute message whose Bind is not in the same unit: an earlier unit bound the portal, or fetched the first rows of a
+ * cursor. */
 static void describe_execute(const struct prepared_statements *prepared, const char *unit,
                              const char *message, size_t length, char *text)
 {

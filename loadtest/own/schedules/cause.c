@@ -104,12 +104,13 @@ static size_t visible_from(const struct run_record *record, size_t write)
     return write;
 }
 
-/* Numbers of steps. A request READS a table before the COMMIT of what another one CHANGES there. It also WRITES. */
+/* The step numbers of a stale read: a request READS a table before another request COMMITs its CHANGE of that table. The first request
+ * WRITES as well. */
 struct stale_read {
     size_t reads, changes, commit, writes;
 };
 
-/* The reader writes after the change, or makes a change that becomes visible after it. One of the same table is preferred. */
+/* Finds the write of the reader: one that comes after the change, or that becomes visible after it. Prefers a write to the same table. */
 static bool find_write(const struct run_record *record, const struct statement *statements,
                        struct stale_read *found)
 {
@@ -205,8 +206,8 @@ static void say_stale_read(const struct run_record *record, const struct stateme
         snprintf(change, sizeof change, "the change of %c (%zu) was committed (%zu)", other,
                  found->changes + 1, found->commit + 1);
     if (found->writes < found->reads)
-        snprintf(write, sizeof write, "committed its own change (%zu) without having seen that one",
-                 found->writes + 1);
+        snprintf(write, sizeof write, "committed its own change (%zu) without seeing the change of %c",
+                 found->writes + 1, other);
     else
         snprintf(write, sizeof write, "then %s (%zu)",
                  strcmp(statements[found->writes].table, table) == 0
@@ -244,7 +245,7 @@ void cause_of(const struct run_record *record, enum verdict verdict, char ret_te
         snprintf(
             ret_text, CAUSE_TEXT,
             "The command did not recognize the cause in the statements. Compare the reads in the columns with the "
-            "changes of the other requests. If they do not explain it, the service decides from something else, such as its "
-            "memory, a cache or another server.");
+            "changes of the other requests. If the statements do not explain the result, the service bases its decision on "
+            "something else, such as its memory, a cache or another server.");
     }
 }

@@ -13,7 +13,7 @@ enum {
     CUT_FROM = MESSAGE_TEXT - 8
 }; /* a text of this length may have been cut off, within a character too */
 
-/* The next byte that is the same in each run: not of a number, a quoted text or the parameters, which are at the end. */
+/* Returns the next byte to compare. Skips numbers, quoted texts and the parameters at the end, because they differ between runs. */
 static char next_byte(const char **at)
 {
     for (const char *text = *at; *text && strncmp(text, " [", 2) != 0; text++) {

@@ -43,7 +43,7 @@ static bool warn_of_fault(const struct explore_own *explore, json_t *warnings)
         warnings,
         strcmp(explore->faults, "expire") == 0
             ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
-            : "No fault happened: no request sent a statement at which it could.");
+            : "No fault happened: no request sent a statement at which this fault can happen.");
 }
 
 static bool warn_of_unseen(const struct explore_own *explore, json_t *warnings)
@@ -69,8 +69,8 @@ static bool warn_of_sleep(const struct explore_own *explore, json_t *warnings)
     snprintf(
         text, sizeof text,
         "A request was silent for longer than %" PRId64
-        " ms and then continued by itself, as after a pause before a retry or at the end of a time limit, so schedules "
-        "in between were left out. Shorten its pauses for explore.",
+        " ms and then continued by itself, for example after a pause before a retry. The search left out the schedules in "
+        "which it continues at another point. Shorten the pauses of the service for this test.",
         runner_quiet_ms(explore->runner));
     return !explore->slept || add_warning(warnings, text);
 }

@@ -74,7 +74,7 @@ bool explore_own_open_gate(struct explore_own *explore);
 
 /* The verdict on a schedule that has ended. */
 enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record);
-/* The same, and counts the schedule. */
+/* Counts the schedule, and returns what explore_own_judge returns. */
 enum verdict explore_own_count(struct explore_own *explore, const struct run_record *record);
 /* Runs single requests, and then all, before anything counts. */
 bool explore_own_warm_up(struct explore_own *explore);

@@ -96,7 +96,7 @@ size_t runner_enabled(struct request_runner *runner, struct transition *ret_tran
 bool runner_apply(struct request_runner *runner, struct transition transition);
 /* Bits of the requests that wait in the program. */
 unsigned runner_inside(const struct request_runner *runner);
-/* Waits, while all are held, for one that waits in the program to continue, as long as for one that seems to be stuck. */
+/* While all other requests are held, waits until a request that runs in the program continues, for at most as long as for a stuck one. */
 bool runner_await_silent(struct request_runner *runner);
 /* Ends what is stuck, and reads stock and orders. */
 bool runner_end(struct request_runner *runner);

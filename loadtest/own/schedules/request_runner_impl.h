@@ -57,7 +57,7 @@ bool runner_has(const struct request_runner *runner, enum request_state state);
 /* If all wait for each other PostgreSQL ends one of them after its deadlock_timeout; and a slow or sleeping program is not stuck. */
 bool runner_await_deadlock(struct request_runner *runner);
 
-/* All have their answers: waits for the ends of their transactions, for as long as a request may be silent. */
+/* Called when all requests have their answers: waits until their transactions have ended, for at most as long as a request may be silent. */
 bool runner_await_transactions(struct request_runner *runner);
 
 /* ---- Redis ----- */

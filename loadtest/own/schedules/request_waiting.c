@@ -55,7 +55,7 @@ static bool another_is_inside(const struct request_runner *runner, const struct 
     return false;
 }
 
-/* It is in a transaction of a request that has its answer. */
+/* Has the connection an open transaction of a request that was already answered? */
 static bool is_late(const struct request_runner *runner, const struct gate_connection *connection)
 {
     return connection->used && connection->transaction != 'I' && connection->owner != GATE_NO_OWNER &&

@@ -25,7 +25,7 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// How the connection is, in a word or two, at the top of the page. PROBLEM: what is wrong, as a sentence, or "".
+// Shows the state of the connection at the top of the page, in one or two words. PROBLEM is a sentence that says what is wrong, or "".
 export function showPulse(text, problem = "") {
   const place = byId("pulse");
   setText(place, text);

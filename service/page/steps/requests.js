@@ -60,9 +60,9 @@ export function shortAnswer({ answer }, product) {
 export const edge = ({ connection, text }) =>
   connection === "lock" ? null : text.startsWith("BEGIN") ? "begins" : /^(COMMIT|ROLLBACK)/.test(text) ? "ends" : null;
 
-// Where the requests of EVENTS[INDEX] belong: to the step itself. What the order waited for belongs to the step that it then did, wherever
-// the order is now. What is refused belongs to the first step that is not done, as does what the order still waits for or gave up.
-// Other requests belong to LAST, where those before them stand.
+// Returns the step below which the requests of EVENTS[INDEX] are shown. For an event of a step, that is the step. For a wait that has ended,
+// it is the step that the order did next. For a refusal, or for a wait that goes on or was given up, it is the first step that is not done.
+// Other requests stay at LAST, the step of the requests before them.
 function placeOf(events, index, order, steps, last) {
   const { step } = events[index];
   if (steps.includes(step)) return step;

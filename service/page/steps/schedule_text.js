@@ -20,7 +20,7 @@ export const compose = ({ strategy, stock, quantities }) => `${strategy} s=${sto
 // The address that shows the state after SCHEDULE; a space is a plus sign there.
 export const stepsAddress = (schedule) => `${STEPS_PAGE}#${schedule.replaceAll(" ", "+")}`;
 
-// The address that shows SCHEDULE from its beginning, to be gone along.
+// The address that shows SCHEDULE from its beginning, so that a reader can step through it.
 export const walkAddress = (schedule) => `${stepsAddress(schedule)}${lastMover(schedule) ? "&from=start" : ""}`;
 
 // Whose move is the last one; undefined if there is none.

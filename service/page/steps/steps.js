@@ -12,7 +12,7 @@ const FIRST = "read-write s=1 q=1,1";
 const source = liveSource();
 let misread = null; // why the address cannot be shown; it then stays as it is, to be corrected
 let reading = false; // the address is being read
-let walking = false; // as it says, from the beginning; until the next step it stays, so that a reload does the same
+let walking = false; // after a page with from=start, until the first step: the address stays, so that a reload shows the beginning again
 let failure = null; // of the last call
 let beside = null; // {strategy, follow, level, stop}: the second strategy, on the same schedule
 
@@ -81,7 +81,7 @@ async function loadAddressed() {
   const { schedule, strategy, fromStart } = addressed();
   const canCompare = strategy === "" || stepper.row(strategy)?.explorable;
   failure = null;
-  misread = canCompare ? null : `'${strategy}' after with= is no strategy with steps.`;
+  misread = canCompare ? null : `'${strategy}' after with= is not a strategy that you can step through.`;
   reading = true;
   walking = fromStart;
   const shown = await (fromStart ? stepper.walk(schedule) : stepper.load(schedule));

@@ -1,2 +1,2 @@
-// Where /steps is. The static site has another module in this one's place.
+// The address of the page for stepping. The static site replaces this module with tools/site/steps_page.js.
 export const STEPS_PAGE = "/steps";

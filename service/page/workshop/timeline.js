@@ -28,7 +28,7 @@ function setUnit(size) {
   byId("lanes").style.fontSize = `${16 * unit}px`;
 }
 
-// The picture has the size of the page's text. In the projector view the lanes cannot grow: there it is smaller, so that all are seen.
+// The picture uses the font size of the page. The projector view cannot scroll, so there the picture shrinks until all lanes are visible.
 function measure() {
   const place = byId("lanes");
   const size = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
@@ -88,8 +88,8 @@ function scaleOf(orders) {
   const usual = durations[Math.floor(durations.length / 2)] || 1;
   const fit = (fitting() - (spans.length - 1) * px.GAP) / length;
   const wanted = Math.max(fit, Math.min(px.WANTED_BAR / usual, 20000 / length), 1e-5);
-  // A new order hardly changes the scale. While it is nearly the same it stays, and so do the bars that are drawn; but what fits is not
-  // made wider than its place.
+  // A new order hardly changes the scale. Keep the scale while it is nearly the same, so that the drawn bars need not change. Do not keep it
+  // if the picture would then be wider than its place although it could fit.
   const last = view.scale && !view.fresh && px === view.scale.px ? view.scale.perMicro : 0;
   const stays = wanted > fit && wanted > last * 0.7 && wanted < last * 1.4 && last >= fit;
   const perMicro = view.zoom ?? (stays ? last : wanted);

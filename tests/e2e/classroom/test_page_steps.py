@@ -264,7 +264,7 @@ def test_a_schedule_is_shown_from_its_beginning(at):
 
 def test_an_unknown_strategy_to_compare_with_is_told(at):
     page = at("read-write s=1 q=1,1 A>read&with=nonsense")
-    page.wait_text("alert", "'nonsense' after with= is no strategy with steps. Correct it in the address bar.")
+    page.wait_text("alert", "'nonsense' after with= is not a strategy that you can step through. Correct it in the address bar.")
     assert address(page).endswith("&with=nonsense") and not page.find("beside-stepper").is_displayed()
     page.driver.execute_script("location.hash = arguments[0]", "read-write s=1 q=1,1 A>read&with=optimistic")
     page.wait_text("beside-goal", "With optimistic")

@@ -182,7 +182,7 @@ def test_a_right_service_and_every_format(fake, tmp_path):
     ("mode", "changes", "verdict", "note"),
     [
         ("drift", {}, "drift", "the stock went down more than was sold"),
-        ("lose", {}, "answers-lost", "that \"sold\" does not count. Every 2xx counts as sold"),
+        ("lose", {}, "answers-lost", "that \"sold\" does not count. Every answer with 2xx counts as sold"),
         ("deny", {}, "answers-lost", "sold by requests that were refused"),
         ("right", {"invariant": ["SELECT true", "SELECT count > 0 FROM product"]}, "invariant-broken", "SELECT count > 0 FROM product"),
     ],

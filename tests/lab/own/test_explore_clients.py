@@ -82,7 +82,7 @@ def rows_until(stream, last):
 
 
 def run(stream, sql, asks=False):
-    """ASKS: for the columns of the portal before it is executed, as cursors of several drivers do."""
+    """With ASKS, the client asks for the columns of the portal before it executes it, as several drivers do for cursors."""
     stream.write(message(b"P", b"\\0" + sql.encode() + b"\\0\\0\\0") + message(b"B", bytes(8)))
     if asks:
         stream.write(message(b"D", b"P\\0") + message(b"H"))
@@ -283,7 +283,7 @@ def test_a_portal_that_is_executed_later(services):
 
 
 def test_an_order_without_a_statement(services):
-    """The search says nothing about it, so it is not complete."""
+    """A search says nothing about an order without a statement, so the search is not complete."""
     found = result(services, "in-one-group", "--stock", 2)
     assert found["verdict"] == "clean" and found["schedules"] == 1 and not found["complete"], found
     assert len(found["warnings"]) == 1 and found["warnings"][0].startswith("Request B sent no statement that the gate holds"), found
@@ -292,7 +292,7 @@ def test_an_order_without_a_statement(services):
 
 
 def test_a_rollback_after_the_answer(services):
-    """It changes nothing, so it passes."""
+    """A ROLLBACK after the answer changes nothing, so the gate lets it pass."""
     found = is_complete(result(services, "rolls-back-later"), "clean")
     assert found["differed"] == 0, found
     # Three requests: a rollback comes while another request runs.

@@ -52,7 +52,7 @@ def at_once(product, quantity):
 
 
 def commits_later(product, quantity):
-    """The answer comes first."""
+    """The service answers before it ends its transaction."""
     connection = psycopg2.connect(os.environ["DATABASE_URL"])
     cursor = connection.cursor()
     cursor.execute("UPDATE product SET count = count - %s WHERE id = %s AND count >= %s", (quantity, product, quantity))

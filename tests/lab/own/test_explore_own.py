@@ -178,7 +178,7 @@ def test_a_reader_that_closes_the_output_early_is_named():
         run.stdout.close()
         errors = run.stderr.read()
         assert run.wait(240 * PATIENCE) == 1, errors
-    assert re.fullmatch("loadtest: cannot write the output: (Broken pipe|the program that reads it has closed it, or the disk is full)\n", errors), errors
+    assert re.fullmatch("loadtest: cannot write the output: (Broken pipe|the program that reads it has closed the pipe, or the disk is full)\n", errors), errors
 
 
 def test_a_result_is_stored_and_printed_again(tmp_path):

@@ -90,7 +90,7 @@ static void test_a_request_that_writes_before_it_reads(void **state)
     add('B', "commit");
     expect(
         "B read order_item (statement 3) before the change of A (1) was committed (5), and committed its own change (2) "
-        "without having seen that one. Before the read, lock a row");
+        "without seeing the change of A. Before the read, lock a row");
 }
 
 /* A statement outside a transaction has no COMMIT: the stock that was read after it shows that its transaction has ended. */

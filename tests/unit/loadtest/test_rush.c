@@ -151,7 +151,7 @@ static void test_the_headline_counts_who_got_no_answer(void **state)
         {{{"a", .p50 = 1, .p99 = 4, .left = 612}, {"b", .p50 = 1, .p99 = 9}},
          "a left 612 of 15,000 buyers without an answer; 99 of 100 buyers had their order within 9.0 ms with b."},
         {{{"a", .p50 = 1, .p99 = 4, .left = 1164}, {"b", .p50 = 1, .p99 = 9, .left = 295}},
-         "a left 1,164 of 15,000 buyers without an answer; b left 295."},
+         "a left 1,164 of 15,000 buyers without an answer; b left 295 without an answer."},
         {{{"a", .p50 = 1, .p99 = 4, .left = 612}},
          "a left 612 of 15,000 buyers without an answer; 99 of 100 created orders were answered within 4.0 ms."},
         {{{"a", .p50 = 1, .p99 = 4}},

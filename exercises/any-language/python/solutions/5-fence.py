@@ -1,4 +1,4 @@
-"""The row learns the token before the read, and is written only if it still has that token."""
+"""The order stores its token in the row before it reads, and writes only if the row still has that token."""
 
 import secrets
 import time
