@@ -33,18 +33,19 @@ static const struct statement ST_FATE = {
     "            WHEN pg_xact_status($1::xid8) = 'committed' AND $4 = " DB_SERVER_RUN " THEN 'committed' END",
     4};
 
-/* An order whose id is not known is found by the transaction that took its stock, among the last ones. After a restart that
+/* An order whose id is not known is found by the transaction that took its stock, among the last $4 ids. After a restart that
  * number may be another transaction's, but then the order is younger than the server run. */
 static const struct statement ST_FIND = {
     "settle_find",
     "SELECT o.id, o.amount, o.status, " RFC3339(
         "o.created_at") ", pg_is_in_recovery() "
                         "FROM (VALUES (1)) AS one LEFT JOIN (order_item AS i JOIN orders AS o ON o.id = i.order_id)"
-                        "     ON i.order_id > (SELECT max(id) - 100000 FROM orders) AND i.stock_xid = $1::xid8 AND i.instance = $2"
+                        "     ON i.order_id > (SELECT max(id) - $4::bigint FROM orders) AND i.stock_xid = $1::xid8 AND i.instance = $2"
                         "        AND ($3 = " DB_SERVER_RUN
                         " OR o.created_at < greatest(pg_postmaster_start_time(),"
                         "                                                               pg_stat_get_bgwriter_stat_reset_time()))",
-    3};
+    4};
+static const char AMONG_THE_LAST[] = "100000", AMONG_ALL[] = "9223372036854775807";
 
 static enum commit_fate fate_of_number(struct db *db, const struct lost_commit *lost)
 {
@@ -63,11 +64,11 @@ static enum commit_fate fate_of_number(struct db *db, const struct lost_commit *
     return *text == '\0' ? COMMIT_FORGOTTEN : COMMIT_UNKNOWN;
 }
 
-static enum commit_fate find_order(struct db *db, struct lost_commit *lost)
+static enum commit_fate find_among(struct db *db, struct lost_commit *lost, const char *ids)
 {
     AUTO_RESULT found = NULL;
     if (db_run(db, &ST_FIND,
-               (const char *const[]){lost->xid, lost->unseen_order_of, lost->session.server_run},
+               (const char *const[]){lost->xid, lost->unseen_order_of, lost->session.server_run, ids},
                &found) != DB_OK ||
         PQntuples(found) == 0 || strcmp(PQgetvalue(found, 0, 4), "f") != 0)
         return COMMIT_UNKNOWN;
@@ -75,6 +76,17 @@ static enum commit_fate find_order(struct db *db, struct lost_commit *lost)
         return COMMIT_ROLLED_BACK;
     order_read(found, 0, 0, &lost->order);
     return COMMIT_COMMITTED;
+}
+
+/* Others may have placed many orders before the loss was noticed. Then a look at all orders, which is slow, decides, but only if the
+ * number of the transaction does not show that it was rolled back. */
+static enum commit_fate find_order(struct db *db, struct lost_commit *lost)
+{
+    enum commit_fate fate = find_among(db, lost, AMONG_THE_LAST);
+    if (fate != COMMIT_ROLLED_BACK)
+        return fate;
+    fate = fate_of_number(db, lost);
+    return fate == COMMIT_COMMITTED || fate == COMMIT_FORGOTTEN ? find_among(db, lost, AMONG_ALL) : fate;
 }
 
 static void pause_until_next_look(void)

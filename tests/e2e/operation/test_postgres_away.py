@@ -327,6 +327,22 @@ def test_a_commit_that_never_arrived_is_settled(services, proxy, strategy):
     assert (audit["orders"], audit["left"], audit["balanced"]) == (2, 7, True), f"{audit}"
 
 
+def test_a_lost_reply_is_settled_after_many_other_orders(services, proxy, database):
+    """The service notices the loss late, when the last hundred thousand orders are all younger."""
+    service, product = start_and_warm_up(services, proxy, "select-for-update")
+    other = services.start(database, "--workers", "1")
+    noticed = threading.Event()
+    proxy.arm(COMMIT, lose="reply", until=noticed)
+    order = Background(lambda: service.order(product, 2, key="key"))
+    assert proxy.triggered.wait(REPLY_S)
+    psql(database, "SELECT setval(pg_get_serial_sequence('orders', 'id'), (SELECT max(id) + 200000 FROM orders))")
+    assert other.order(other.product(stock=1)).status == 201
+    noticed.set()
+    reply = order.result()
+    assert reply.status == 201, str(reply)
+    assert service.order(product, 2, key="key").json == reply.json
+
+
 def killed_while_a_commit_is_under_way(own, service, proxy, product, next_number):
     """PostgreSQL is killed and comes back before the service notices. Returns the number of the lost transaction, the one
     that NEXT_NUMBER asks PostgreSQL for, and the reply to the order."""
