@@ -31,11 +31,6 @@ static bool is_true(const PGresult *rows, int row, int column)
     return strcmp(PQgetvalue(rows, row, column), "t") == 0;
 }
 
-static int64_t number(const PGresult *rows, int row, int column)
-{
-    return strtoll(PQgetvalue(rows, row, column), NULL, 10);
-}
-
 static void read_claim(const PGresult *rows, int row, struct order_draft *draft)
 {
     struct order *order = draft->order;
@@ -45,9 +40,9 @@ static void read_claim(const PGresult *rows, int row, struct order_draft *draft)
     }
     draft->claim = is_true(rows, row, 9) ? KEY_REPLAY : KEY_MISMATCH;
     order_read(rows, row, 0, order);
-    order->product_id = number(rows, row, 5);
-    order->quantity = number(rows, row, 6);
-    order->stock_seen = PQgetisnull(rows, row, 7) ? STOCK_UNSEEN : number(rows, row, 7);
+    order->product_id = db_cell_number(rows, row, 5);
+    order->quantity = db_cell_number(rows, row, 6);
+    order->stock_seen = PQgetisnull(rows, row, 7) ? STOCK_UNSEEN : db_cell_number(rows, row, 7);
     snprintf(order->strategy, sizeof order->strategy, "%s", PQgetvalue(rows, row, 8));
 }
 

@@ -5,7 +5,6 @@
 #include "db/postgres/statements.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const struct statement ST_INSERT_ORDER = {
@@ -97,7 +96,7 @@ enum take_status order_placed(const PGresult *row, const struct order_request *r
             return TAKE_WRONG_KIND;
         /* The row as this statement's snapshot has it. If it shows enough, another order took the rest while we
          * waited for the row: what is left now has to be read again. */
-        int64_t count = strtoll(PQgetvalue(row, 0, 5), NULL, 10);
+        int64_t count = db_cell_number(row, 0, 5);
         ret_taken->available = count < request->quantity ? count : STOCK_UNSEEN;
         return TAKE_SOLD_OUT;
     }

@@ -2,7 +2,6 @@
 #include "db/orders/orders_impl.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static void copy(char *to, size_t size, const PGresult *result, int row, int column)
 {
@@ -11,7 +10,7 @@ static void copy(char *to, size_t size, const PGresult *result, int row, int col
 
 void order_read(const PGresult *result, int row, int first, struct order *ret_order)
 {
-    ret_order->id = strtoll(PQgetvalue(result, row, first), NULL, 10);
+    ret_order->id = db_cell_number(result, row, first);
     copy(ret_order->amount, sizeof ret_order->amount, result, row, first + 1);
     copy(ret_order->status, sizeof ret_order->status, result, row, first + 2);
     copy(ret_order->created_at, sizeof ret_order->created_at, result, row, first + 3);

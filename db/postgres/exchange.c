@@ -98,7 +98,7 @@ static long rounded_limit_ms(int64_t us)
 bool db_enqueue_limits(struct db *db, long at_most_lock_ms)
 {
     int64_t now_us = monotonic_us();
-    if (db->deadline_us == INT64_MAX)
+    if (db->deadline_us == INT64_MAX && db->statement_timeout_ms == 0)
         return true;
     long lock_ms = rounded_limit_ms(db->lock_deadline_us - now_us);
     long statement_ms = rounded_limit_ms(db->deadline_us - now_us);
@@ -170,6 +170,14 @@ static bool ended_session(const PGresult *result)
            (strcmp(code, "57P01") == 0 || strcmp(code, "25P03") == 0 || strcmp(code, "57P05") == 0);
 }
 
+/* Has PostgreSQL itself answered with this error? A pooler that has lost its connection to PostgreSQL sends a code of class 08 (connection
+ * exception), and libpq's own errors have no code. */
+static bool is_from_postgresql(const PGresult *result)
+{
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return code && strncmp(code, "08", 2) != 0;
+}
+
 /* Reads up to the sync that ends a batch. A statement outside BEGIN and COMMIT is committed only there, after its own
  * result has come, and may still fail. */
 static enum db_status finish_batch(struct db *db, int64_t until_us, enum db_status status, bool *ret_lost)
@@ -209,7 +217,7 @@ enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_u
         } else if (status == DB_OK) {
             status = note_failure(db, result);
             db->failed_at = i;
-            db->turned_down = PQresultErrorField(result, PG_DIAG_SQLSTATE) != NULL;
+            db->turned_down = is_from_postgresql(result);
             db->session_ended = ended_session(result);
         }
         if (i == batch->count - 1 && status == DB_OK)
@@ -217,6 +225,8 @@ enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_u
         else
             PQclear(result);
         PQclear(next_result(db, until_us, ret_lost)); /* the NULL that ends a command's results */
+        if (*ret_lost)
+            record_loss(batch, i + 1);
     }
     status = finish_batch(db, until_us, status, ret_lost);
     *ret_lost |= PQstatus(db->pg) != CONNECTION_OK || status == DB_AWAY;
@@ -236,8 +246,9 @@ enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_resul
     bool lost = !PQpipelineSync(db->pg);
     int64_t since_us = monotonic_us();
     db->round_trips++;
-    if (!lost && !db_read_sent(db)) { /* what was sent of a transaction is rolled back */
-        db->turned_down = false;      /* the error was the answer to what was sent before */
+    bool others_read = lost || db_read_sent(db);
+    db->turned_down = false; /* an error so far was the answer to what was sent before */
+    if (!others_read) {      /* what was sent of a transaction is rolled back */
         return uncommitted || db->session_ended ? DB_BEHIND_FAILURE : DB_AWAY;
     }
     until_us = db_put_off(until_us, since_us, db_last_wait(db));

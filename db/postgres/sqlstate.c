@@ -41,8 +41,3 @@ enum db_status db_status_of(const char *sqlstate)
             return meanings[i].status;
     return DB_ERROR;
 }
-
-int db_status_is_retryable(enum db_status status)
-{
-    return status == DB_SERIALIZATION || status == DB_DEADLOCK;
-}

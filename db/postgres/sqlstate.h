@@ -22,7 +22,4 @@ enum db_status {
 /* SQLSTATE is a five-character code, or NULL for an error that libpq made itself (no connection). */
 enum db_status db_status_of(const char *sqlstate);
 
-/* May the same transaction succeed when it is simply run again? */
-int db_status_is_retryable(enum db_status status);
-
 #endif

@@ -3,7 +3,6 @@
 
 #include "db/postgres/statements.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Keeps the orders of all processes out until the transaction ends: orders that take the counter wait for the row, all others for the
@@ -82,7 +81,7 @@ static enum db_status begin(struct db *db, int64_t id, struct before *ret_before
     if (status == DB_OK && PQntuples(row) == 1) {
         ret_before->found = true;
         ret_before->in_redis = strcmp(PQgetvalue(row, 0, 0), stock_kinds[STOCK_REDIS].name) == 0;
-        ret_before->epoch = strtoll(PQgetvalue(row, 0, 1), NULL, 10);
+        ret_before->epoch = db_cell_number(row, 0, 1);
     }
     return status;
 }

@@ -4,7 +4,6 @@
 
 #include "db/postgres/statements.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Chosen by the statement's snapshot, without a lock, and checked again by the write, which waits for the row. */
@@ -47,7 +46,7 @@ static enum take_status sweep(struct db *db, const struct stock_want *want, stru
     enum db_status status = db_run(db, &ST_LOCK_BUCKETS, values, &held);
     if (status != DB_OK)
         return stock_failed(status, ret_taken);
-    ret_taken->seen = strtoll(PQgetvalue(held, 0, 0), NULL, 10);
+    ret_taken->seen = db_cell_number(held, 0, 0);
     report_step(want->observer, STEP_READ, ret_taken->seen);
     if (ret_taken->seen < want->quantity) {
         ret_taken->available = ret_taken->seen;

@@ -5,7 +5,6 @@
 #include "db/postgres/statements.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ---- read, subtract in the program, write ---------------------------------------------------------------- */
 
@@ -107,8 +106,8 @@ static enum take_status guarded(struct db *db, const struct stock_want *want, st
     }
     snprintf(ret_taken->xid, sizeof ret_taken->xid, "%s", PQgetvalue(row, 0, 0));
     snprintf(ret_taken->price, sizeof ret_taken->price, "%s", PQgetvalue(row, 0, 2));
-    ret_taken->epoch = strtoll(PQgetvalue(row, 0, 3), NULL, 10);
-    report_step(want->observer, STEP_TAKE, strtoll(PQgetvalue(row, 0, 1), NULL, 10));
+    ret_taken->epoch = db_cell_number(row, 0, 3);
+    report_step(want->observer, STEP_TAKE, db_cell_number(row, 0, 1));
     return TAKE_OK;
 }
 const struct stock_policy take_guarded = {.take = guarded, .name = "guarded-update", .locks_at = STEP_TAKE};

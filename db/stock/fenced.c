@@ -7,7 +7,6 @@
  * then overwrites it with a stock computed from what it had read. See M. Kleppmann, How to do distributed locking. */
 #include "db/stock/stock_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define REGISTER(service)                                                                                    \
@@ -65,7 +64,7 @@ static enum db_status read_fence(struct db *db, size_t service, int64_t product_
     enum db_status status = db_run(db, &SERVICES[service].reading,
                                    (const char *const[]){DB_NUMBER(product_id)}, &row);
     if (status == DB_OK)
-        *ret_stored = PQntuples(row) == 1 ? strtoll(PQgetvalue(row, 0, 0), NULL, 10) : FENCE_NO_PRODUCT;
+        *ret_stored = PQntuples(row) == 1 ? db_cell_number(row, 0, 0) : FENCE_NO_PRODUCT;
     return status;
 }
 

@@ -4,7 +4,6 @@
 #include "db/postgres/statements.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const struct statement ST_STOCK_READ = {
@@ -55,10 +54,10 @@ enum take_status stock_read(struct db *db, const struct statement *read, const s
     if (PQntuples(row) == 0)
         return TAKE_NO_PRODUCT;
 
-    ret_taken->seen = strtoll(PQgetvalue(row, 0, 0), NULL, 10);
+    ret_taken->seen = db_cell_number(row, 0, 0);
     snprintf(ret_taken->price, sizeof ret_taken->price, "%s", PQgetvalue(row, 0, 1));
-    ret_taken->version = strtoll(PQgetvalue(row, 0, 2), NULL, 10);
-    ret_taken->epoch = strtoll(PQgetvalue(row, 0, 6), NULL, 10);
+    ret_taken->version = db_cell_number(row, 0, 2);
+    ret_taken->epoch = db_cell_number(row, 0, 6);
     snprintf(ret_taken->read_at, sizeof ret_taken->read_at, "%s", PQgetvalue(row, 0, 4));
     /* A snapshot names every transaction then running; one that does not fit is left out, never cut. */
     if ((size_t)PQgetlength(row, 0, 5) < sizeof ret_taken->snapshot)
@@ -90,7 +89,7 @@ enum take_status stock_write(struct db *db, const struct statement *write, const
     if (PQntuples(row) == 0)
         return TAKE_CONFLICT;
     snprintf(taken->xid, sizeof taken->xid, "%s", PQgetvalue(row, 0, 0));
-    report_step(want->observer, STEP_WRITE, strtoll(PQgetvalue(row, 0, 1), NULL, 10));
+    report_step(want->observer, STEP_WRITE, db_cell_number(row, 0, 1));
     return TAKE_OK;
 }
 
@@ -104,6 +103,6 @@ enum db_status stock_available(struct db *db, int64_t product_id, int64_t *ret_a
     AUTO_RESULT row = NULL;
     enum db_status status = db_run(db, &ST_STOCK_LEFT, (const char *const[]){DB_NUMBER(product_id)}, &row);
     if (status == DB_OK && PQntuples(row) == 1 && !PQgetisnull(row, 0, 0))
-        *ret_available = strtoll(PQgetvalue(row, 0, 0), NULL, 10);
+        *ret_available = db_cell_number(row, 0, 0);
     return status;
 }

@@ -4,7 +4,6 @@
 
 #include "db/postgres/statements.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* An order for more than are left locks none, so that it is in nobody's way; that look is saved where one is wanted,
@@ -46,7 +45,7 @@ static enum take_status find_reason(struct db *db, const struct stock_want *want
         return TAKE_NO_PRODUCT;
     if (!stock_is_of_kind(PQgetvalue(row, 0, 0), STOCK_UNITS, ret_taken))
         return TAKE_WRONG_KIND;
-    int64_t left = strtoll(PQgetvalue(row, 0, 1), NULL, 10);
+    int64_t left = db_cell_number(row, 0, 1);
     /* Others hold them, or a reset has made them, which the first statement waited for. */
     if (left >= want->quantity)
         return strcmp(PQgetvalue(row, 0, 2), epoch) == 0 ? TAKE_BUSY : TAKE_CONFLICT;

@@ -161,6 +161,8 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
     struct fault_subject *subject = &run->subjects[s];
     struct fault_counts counts = {0};
     struct sale *updates = calloc(UPDATES_MAX, sizeof *updates);
+    if (!updates)
+        complain("out of memory");
     struct db *db = updates ? fault_db(run->testbed) : NULL;
     AUTO_RESULT rows = NULL;
     const char *values[] = {contest->key};
@@ -188,6 +190,8 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
 bool fault_lock_test(struct fault_run *run)
 {
     struct contest *contests = calloc(run->count, sizeof *contests);
+    if (!contests)
+        complain("out of memory");
     bool well = contests && start_all(run, contests) && pause_and_go_on(run, contests);
     if (contests && !end_all(run, contests))
         well = false;

@@ -420,6 +420,7 @@ void order_settle(struct placing *p)
         else
             p->result.outcome = outcome_of_db(p, status);
     } else {
+        db_set_deadline(p->db, p->deadline_us, p->lock_deadline_us);
         look_what_is_left(p);
     }
 }

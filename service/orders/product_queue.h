@@ -42,8 +42,9 @@ struct admission_queue {
     struct product_queue *first_ready, **end_ready;
     struct settings settings;
     int own_count;
-    bool switching;                 /* the common settings are being changed */
-    bool switched;                  /* they were changed, and no order under them has been handed out since */
+    bool switching; /* the common settings are being changed */
+    bool
+        switched; /* a switch has ended, changed or not, and no order under the common settings has been handed out since */
     int pauses;                     /* products that are paused */
     int batches, common_batches;    /* under the common settings */
     size_t waiting, common_waiting; /* orders */

@@ -27,6 +27,7 @@ class Proxy:
         self.trigger = None  # bytes of the client that set off what .lose says, once
         self.lose = None  # "reply": pass them on, lose the reply; "request": lose them
         self.after = 0  # this many bytes of the reply get through; negative: all but as many
+        self.instead = b""  # what the client gets instead of the rest of the reply
         self.triggered = threading.Event()
         self.until = None  # an Event: what is lost looks as if it were under way until then
         self.pieces = None  # pass replies on in pieces of this many bytes
@@ -74,7 +75,7 @@ class Proxy:
                     self.triggered.set()
                     break
                 if not from_client and pair in self.lost:
-                    sink.sendall(data[: self.lost[pair]])
+                    sink.sendall(data[: self.lost[pair]] + self.instead)
                     self.triggered.set()
                     break
                 size = self.pieces if self.pieces and not from_client else len(data)

@@ -213,6 +213,8 @@ static bool check_histories(const struct fault_history *history, const struct fo
 {
     size_t intents = history->count - history->from;
     struct sale *sales = malloc((intents + 1) * sizeof *sales);
+    if (!sales)
+        complain("out of memory");
     for (size_t strategy = 0; sales && strategy < count; strategy++) {
         static const enum sale_of before = SALE_BEFORE, last = SALE_LAST;
         const enum sale_of *const both[] = {&before, &last}, *const all[] = {NULL, NULL};
@@ -252,6 +254,8 @@ bool fault_check(struct fault_testbed *testbed, struct fault_history *history, i
     if (!settle(testbed, history, first, count))
         return false;
     struct found *found = calloc(intents + 1, sizeof *found);
+    if (!found)
+        complain("out of memory");
     bool well = found && read_orders(testbed, history, first, count, found, ret_counts) &&
                 read_audit(testbed, first, count, ret_counts);
     for (size_t i = 0; well && i < intents; i++) {

@@ -10,7 +10,7 @@
 
 #define DEAD_MS 60000 /* for PostgreSQL to exit after an immediate shutdown */
 #define POLL_MS 5
-#define SPARED 8 /* at most so many messages pass before one is hit */
+#define SPARED 8 /* at most so many COMMITs pass before one is hit */
 
 static const struct statement ST_BACKEND = {
     "fault_backend",
@@ -59,16 +59,16 @@ bool nemesis_postgres_immediate(struct fault_run *run)
 
 static void lose_commit(struct fault_run *run, struct proxy_rules *rules)
 {
-    static const char *const SENT[] = {"commit", "commit", "order_place_in_one"};
-    rules->lose_reply_to = SENT[random_up_to(&run->random, 2)];
+    rules->lose_reply_to =
+        "commit"; /* orders have keys, so the one statement of atomic-statement is followed by a COMMIT, too */
     rules->spare = random_up_to(&run->random,
                                 SPARED); /* of the orders that begin together, not always the first */
     if (rules->held_ms == 0 && random_up_to(&run->random, 1) == 0)
         rules->held_ms = HELD_FOREVER;
 }
 
-/* Repeatedly resets a connection so that a COMMIT, or the single statement of an order, is lost, or only its reply. With held_ms
- * in the fault's rules the COMMIT itself arrives late: long after the service has found out what became of the order. */
+/* Repeatedly resets a connection so that a COMMIT is lost, or only its reply. With held_ms in the fault's rules the COMMIT itself
+ * arrives late: long after the service has found out what became of the order. */
 bool nemesis_commit(struct fault_run *run)
 {
     return fault_set_rules_repeatedly(run, 1 << SERVER_POSTGRES, lose_commit) &&

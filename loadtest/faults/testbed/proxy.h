@@ -19,10 +19,10 @@ struct proxy_rules {
     int64_t
         cut_after[2]; /* by direction: after N bytes more, of all connections together, the one that carries
                              the next byte is reset, once; 0: never */
-    /* When a client sends this name (up to 61 bytes; PostgreSQL's protocol puts a zero byte before and after a name), the proxy
+    /* When a client sends this name (up to 62 bytes; PostgreSQL's protocol puts a zero byte before and after a name), the proxy
      * waits for the server's reply, discards it, and resets the connection. This happens once. NULL: never. */
     const char *lose_reply_to;
-    int64_t spare; /* with lose_reply_to: how many such messages are spared before one is hit */
+    int64_t spare; /* with lose_reply_to: how many reads with such a message pass before one is hit */
     /* With lose_reply_to, not 0: the proxy resets the client at once, and forwards the message after this delay, or never. */
     int64_t held_ms;
 };

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import threading
 import time
 
@@ -467,9 +468,18 @@ def test_a_commit_that_fails(services, database, strategy):
     assert (audit["orders"], audit["sold"], audit["left"], audit["drift"]) == (2, 2, 8, 0), f"{audit}"
 
 
-@pytest.mark.parametrize("lose", ["reply", "request"])
-def test_a_lone_statement_whose_reply_is_lost(services, proxy, database, lose):
-    """atomic-statement without a key commits by itself: nobody can tell, and the service says so."""
+def error_of_a_pooler():
+    text = b"SFATAL\0VFATAL\0C08P01\0Mserver conn crashed?\0\0"
+    return b"E" + struct.pack("!i", len(text) + 4) + text
+
+
+@pytest.mark.parametrize(
+    "lose, instead", [("reply", b""), ("request", b""), ("reply", error_of_a_pooler())], ids=["reply", "request", "pooler"]
+)
+def test_a_lone_statement_whose_reply_is_lost(services, proxy, database, lose, instead):
+    """atomic-statement without a key commits by itself: nobody can tell, and the service says so. A pooler that has lost PostgreSQL
+    sends an error of its own, which says nothing about the statement."""
+    proxy.instead = instead
     service = services.start(proxy.url, "--workers", "1", "--strategy", "atomic-statement")
     product = service.product(stock=10)
     assert service.order(product).status == 201

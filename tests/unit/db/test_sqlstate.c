@@ -82,13 +82,6 @@ static void test_no_code(void **state)
     assert_int_equal(db_status_of(NULL), DB_AWAY);
 }
 
-static void test_only_lost_races_are_worth_another_try(void **state)
-{
-    for (int status = DB_OK; status <= DB_ERROR; status++)
-        assert_int_equal(!!db_status_is_retryable((enum db_status)status),
-                         status == DB_SERIALIZATION || status == DB_DEADLOCK);
-}
-
 /* Whether a COMMIT happened is never a question that an error code answers. */
 static void test_no_code_is_unknown_or_success(void **state)
 {
@@ -111,7 +104,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_no_code),
-        cmocka_unit_test(test_only_lost_races_are_worth_another_try),
         cmocka_unit_test(test_no_code_is_unknown_or_success),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
