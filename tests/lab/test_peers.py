@@ -31,3 +31,4 @@ def test_each_sample_sells_the_stock_and_no_more():
     assert ran.returncode == 0, ran.stdout
     sold = re.findall(r"^peers: (\w+), ([\w-]+): 300 orders bought 100 of 100 units$", ran.stdout, re.M)
     assert sorted(sold) == [("java", "for-update"), ("java", "statement"), ("node", "for-update"), ("node", "statement")], ran.stdout
+    assert len(re.findall(r"^peers: loop, (?:statement|for-update): [1-9][\d,]* orders in a second$", ran.stdout, re.M)) == 2, ran.stdout

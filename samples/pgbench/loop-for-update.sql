@@ -1,0 +1,19 @@
+-- The transaction of for-update.sql in a loop inside PostgreSQL, for some seconds: no client, no network, one commit after another. Prints
+-- the number of orders.
+CREATE PROCEDURE pg_temp.sell(seconds int, INOUT sold int = 0) LANGUAGE plpgsql AS $$
+DECLARE
+  ends timestamptz := clock_timestamp() + make_interval(secs => seconds);
+  p record;
+BEGIN
+  WHILE clock_timestamp() < ends LOOP
+    SELECT count, price INTO p FROM product WHERE id = 1 FOR UPDATE;
+    UPDATE product SET count = p.count - 1, version = version + 1, updated_by = 'loop' WHERE id = 1;
+    WITH o AS (
+      INSERT INTO orders (amount, created_by, updated_by) VALUES (p.price * 1, 'loop', 'loop') RETURNING id
+    ) INSERT INTO order_item (order_id, product_id, purchase_price, purchase_num, strategy, instance, stock_xid, created_by, updated_by)
+      SELECT id, 1, p.price, 1, 'loop', 'loop', pg_current_xact_id(), 'loop', 'loop' FROM o;
+    COMMIT;
+    sold := sold + 1;
+  END LOOP;
+END $$;
+CALL pg_temp.sell(:seconds);
