@@ -52,9 +52,10 @@ run: ## run the service with a private database until Ctrl-C (ARGS="--listen 127
 
 test: ## run the tests except the long ones: about 30 minutes on two busy cores, less on idle ones
 check-all: ## run every test (ARGS=--long: only the long ones)
+# The end-to-end tests alone need no unit tests.
 test check-all:
 	$(MAKE_NOW) deps-test
-	$(BUILD_NOW) all || make/build-failed $@ $(BUILD)
+	$(BUILD_NOW) $(if $(findstring +e2e+,+$(filter unit stack contract e2e lab,$(ARGS))+),programs $(TORTURE_SHIM),all) || make/build-failed $@ $(BUILD)
 	@BUILD=$(BUILD) tests/run $(if $(filter test,$@),--short) $(ARGS)
 
 site: ## make the static site in build/site: recorded schedules, which open from file:// (two to five minutes)
