@@ -533,7 +533,7 @@ def test_a_search_that_was_cut_short_does_not_say_0(folder):
     text = report(folder / "short.json", "--format", "html").stdout
     cells = re.search(r'<th scope="row">select-for-update</th>(.*?)</tr>', text)[1]
     assert ">?<" in cells and ">0<" not in cells, cells
-    assert "?: none of them, but not all schedules were run." in text
+    assert "?: no schedule that was run, but the search was not complete." in text
 
 
 # ---- the pictures of the documents ------------------------------------------------------------------

@@ -308,7 +308,7 @@ def test_a_pause_before_a_retry(services, pause, replay):
     assert {row["verdict"] for row in found["rows"]} <= {"clean", "oversold"}, found
     assert found["verdict"] == "oversold" or (not found["complete"] and len(found["warnings"]) == 1), found
     for warning in found["warnings"]:
-        assert warning.startswith("A request was silent for longer than ") and "as after a pause before a retry" in warning, found
+        assert warning.startswith("A request was silent for longer than ") and "for example after a pause before a retry" in warning, found
 
 
 PREPARED = """
