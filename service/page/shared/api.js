@@ -115,7 +115,12 @@ async function send(method, path, body, bearer) {
   } catch (cause) {
     throw new Unreachable(cause);
   }
-  const json = await response.json().catch(() => null);
+  let json = null;
+  try {
+    json = await response.json();
+  } catch (cause) {
+    if (response.ok) throw new Unreachable(cause); // the connection broke in the answer, or the page is being left
+  }
   if (!response.ok) throw new Problem(response.status, json);
   if (response.headers.has("Preference-Applied")) throw new Problem(json?.status ?? response.status, json);
   if (method !== "GET") alertUser(null); // an earlier error does not concern this call

@@ -282,6 +282,23 @@ def test_a_sale_that_ends_is_no_error_for_the_console(visitor, shop):
     page.wait_text("log", "Not bought: sold out")
 
 
+# The answer to a call whose body is cut off, as when the connection breaks.
+CUT_OFF = """
+const done = arguments[arguments.length - 1], { fetch } = window;
+window.fetch = async () => new Response('{"strategies": [', { headers: { "Content-Type": "application/json" } });
+import("/page/shared/api.js")
+  .then(({ call }) => call("GET", "/strategies"))
+  .then((answer) => done(answer), (problem) => done(problem.message))
+  .finally(() => (window.fetch = fetch));
+"""
+
+
+def test_an_answer_that_is_cut_off_is_no_answer(visitor):
+    assert visitor.driver.execute_async_script(CUT_OFF) == (
+        "The service does not answer. Check that it runs and that this computer reaches it, then try again."
+    )
+
+
 def test_the_other_pages_are_linked(visitor):
     links = {link.text: urlsplit(link.get_attribute("href")).path for link in visitor.all("nav a")}
     assert links == {"Lessons": "/lessons/", "Step by step": "/steps"}
