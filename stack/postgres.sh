@@ -10,7 +10,7 @@ postgres_programs()
     local found
     found=$(printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -V | tail -n 1)
     [[ -x $found ]] || found=$(command -v postgres) || return 1
-    dirname "$found"
+    echo "${found%/*}"
 }
 
 postgres_installed()
