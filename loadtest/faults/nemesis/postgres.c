@@ -10,7 +10,7 @@
 
 #define DEAD_MS 60000 /* for PostgreSQL to exit after an immediate shutdown */
 #define POLL_MS 5
-#define SPARED 8 /* at most so many COMMITs pass before one is hit */
+#define SPARED 8 /* COMMITs that pass at most before one is hit */
 
 static const struct statement ST_BACKEND = {
     "fault_backend",

@@ -478,7 +478,7 @@ def error_of_a_pooler():
 )
 def test_a_lone_statement_whose_reply_is_lost(services, proxy, database, lose, instead):
     """atomic-statement without a key commits by itself: nobody can tell, and the service says so. A pooler that has lost PostgreSQL
-    sends an error of its own, which says nothing about the statement."""
+    sends an error that says nothing about the statement."""
     proxy.instead = instead
     service = services.start(proxy.url, "--workers", "1", "--strategy", "atomic-statement")
     product = service.product(stock=10)
