@@ -287,6 +287,8 @@ function markLegend(orders) {
   for (const item of byId("legend").children) item.classList.toggle("is-unused", used.size > 0 && !used.has(item.dataset.kind));
 }
 
+let refocusing = false; // a bar that was drawn again gets its focus back, which does not choose it
+
 function drawBars(lanes) {
   const next = new Map();
   const wanted = new Set(view.drawn.map(({ key }) => key));
@@ -306,7 +308,11 @@ function drawBars(lanes) {
     else canvas.bars.insertBefore(bar.group, cursor);
     const place = `translate(${view.scale.place(order.start)} ${lanes.get(laneKey(order)).y})`;
     if (bar.place !== place) bar.group.setAttribute("transform", place);
-    if (bar.focused) bar.group.focus({ preventScroll: true });
+    if (bar.focused) {
+      refocusing = true;
+      bar.group.focus({ preventScroll: true });
+      refocusing = false;
+    }
     next.set(order.key, { group: bar.group, look, place });
   }
   bars = next;
@@ -712,7 +718,7 @@ export function setUpTimeline() {
   lanes.addEventListener("pointerdown", () => (pressed = true));
   addEventListener("pointerup", () => (pressed = false));
   addEventListener("pointercancel", () => (pressed = false));
-  lanes.addEventListener("focusin", (event) => keyAt(event) && keyAt(event) !== view.chosen && keyAt(event) !== view.second && !pressed && choose(keyAt(event), true));
+  lanes.addEventListener("focusin", (event) => keyAt(event) && keyAt(event) !== view.chosen && keyAt(event) !== view.second && !pressed && !refocusing && choose(keyAt(event), true));
   lanes.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const enter = () => keyAt(event) && choose(keyAt(event), true);

@@ -184,6 +184,28 @@ def test_a_pinned_witness_does_not_outlive_its_sale(page, shop, change):
         assert page.figure("rate") is None, "the rate was another sale's"
 
 
+# The page lets go of the order that has the focus, and then draws its bar again, since the order is no witness any more.
+DRAWN_AGAIN = """
+const done = arguments[arguments.length - 1];
+Promise.all([import("/page/workshop/timeline.js"), fetch("/traces?product_id=1").then((reply) => reply.json())]).then(([timeline, traces]) => {
+  const bar = document.activeElement;
+  timeline.letGo();
+  timeline.showTraces([traces], 0, null, 1000);
+  done([bar.isConnected, document.getElementById("timeline-resume").hidden]);
+});
+"""
+
+
+def test_an_order_that_is_drawn_again_is_not_chosen_again(page):
+    """It keeps the focus, with which a click or a key chooses an order."""
+    pick(page, "read-write")
+    run_load(page)
+    page.wait(lambda: page.all("#lanes .witness"), "the witness is drawn")
+    page.click("timeline-witness")
+    page.wait(lambda: page.find("timeline-resume").is_displayed(), "it is chosen")
+    assert page.driver.execute_async_script(DRAWN_AGAIN) == [False, True]
+
+
 def test_an_order_that_is_looked_at_stays_while_its_sale_goes_on(page, shop):
     page.click("buy-one")
     page.wait(lambda: len(page.all("#lanes .order")) == 1, "it is drawn")
