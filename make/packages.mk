@@ -15,7 +15,7 @@ DEPS         := gcc libc6-dev pkg-config libmicrohttpd-dev libpq-dev libjansson-
 # For the tests, the benchmark and the measurements of the documents as well.
 DEPS_TEST    := libcmocka-dev etcd-client gnuplot-nox curl python3-pytest python3-yaml python3-jsonschema \
                 python3-redis python3-kazoo chromium chromium-driver firefox-esr python3-selenium binutils systemd clang \
-                libclang-rt-dev python3-psycopg2 zbar-tools libmariadb-dev mariadb-server
+                libclang-rt-dev python3-psycopg2 zbar-tools libmariadb-dev mariadb-server git
 # The isolation tester, which a test compares with: the package is named after the version of PostgreSQL.
 DEPS_TESTER  = $$(apt-cache depends postgresql 2>/dev/null | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$$/postgresql-server-dev-\1/p')
 # Joins pictures to an animation, for `make pictures`.

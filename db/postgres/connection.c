@@ -11,9 +11,8 @@
 enum {
     PAUSE_FIRST_US = 50 * 1000, /* after a failure to connect; doubled up to PAUSE_MAX_US */
     PAUSE_MAX_US = 500 * 1000,
-    CONNECT_US =
-        3000 *
-        1000, /* the longest that connecting may take, without setting up the session and resolving a name */
+    /* The longest that connecting may take, without setting up the session and resolving a name. */
+    CONNECT_US = 3000 * 1000,
     HASTE_US = 500 * 1000, /* with less time than this, a server that answers may seem to be away */
 };
 

@@ -49,8 +49,8 @@ struct db {
     int prepared_count;
     struct sent sent[SENT_MAX]; /* what db_end_later has sent: a ring, the oldest first */
     int first_sent, sent_count;
-    struct batch
-        batch; /* what is queued, or was sent and is awaited; its results come after those of sent[] */
+    /* What is queued, or was sent and is awaited; its results come after those of sent[]. */
+    struct batch batch;
     bool
         behind_failure; /* a transaction among those sent has failed and is open, so that what follows it fails too */
     bool slow; /* the last answer to what was sent took long: PostgreSQL has no time limit for a commit */

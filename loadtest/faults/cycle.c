@@ -21,9 +21,8 @@
 #define PAUSE_MS 200 /* of a client, at most */
 #define AMPLE 2000
 #define HOLDERS_THINK_MS 200
-#define JOINING_CLIENTS                                                                                      \
-    6 /* at each service, for a strategy that combines orders that wait: they order at the same moments */
-#define WARM_THINK_MS 50 /* so that orders overlap, and every worker is needed */
+#define JOINING_CLIENTS 6 /* at each service, where a strategy combines orders that wait */
+#define WARM_THINK_MS 50  /* so that orders overlap, and every worker is needed */
 #define QUIET_MS INT64_C(1000)
 #define OVERTAKEN_WAIT_MS 60000 /* until the second orders have read */
 

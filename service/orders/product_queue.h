@@ -43,8 +43,8 @@ struct admission_queue {
     struct settings settings;
     int own_count;
     bool switching; /* the common settings are being changed */
-    bool
-        switched; /* a switch has ended, changed or not, and no order under the common settings has been handed out since */
+    /* A switch has ended, changed or not, and no order under the common settings has been handed out since. */
+    bool switched;
     int pauses;                     /* products that are paused */
     int batches, common_batches;    /* under the common settings */
     size_t waiting, common_waiting; /* orders */

@@ -59,10 +59,10 @@ bool nemesis_postgres_immediate(struct fault_run *run)
 
 static void lose_commit(struct fault_run *run, struct proxy_rules *rules)
 {
-    rules->lose_reply_to =
-        "commit"; /* orders have keys, so the one statement of atomic-statement is followed by a COMMIT, too */
-    rules->spare = random_up_to(&run->random,
-                                SPARED); /* of the orders that begin together, not always the first */
+    /* Orders have keys, so a COMMIT follows the one statement of atomic-statement, too. */
+    rules->lose_reply_to = "commit";
+    /* Of the orders that begin together, not always the first. */
+    rules->spare = random_up_to(&run->random, SPARED);
     if (rules->held_ms == 0 && random_up_to(&run->random, 1) == 0)
         rules->held_ms = HELD_FOREVER;
 }

@@ -14,8 +14,8 @@ struct fault_client {
     int64_t product;
     int instance; /* index of the service that it orders at */
     bool fixed;   /* it never retries at the other service */
-    bool
-        joins; /* its orders begin at the same moments as those of all others that join, so that they wait in one queue */
+    /* Its orders begin at the same moments as those of all others that join, so that they wait in one queue. */
+    bool joins;
 };
 
 struct fault_workload {
@@ -24,8 +24,8 @@ struct fault_workload {
     const struct fault_client *clients;
     size_t count;
     bool once; /* each client places one order; otherwise it orders until fault_clients_end */
-    int64_t
-        pause_ms; /* between two orders of a client: random, up to this; clients that join order twice in this time */
+    /* Between two orders of a client: random, up to this. Clients that join order twice in this time. */
+    int64_t pause_ms;
     int64_t patience_ms; /* how long a client retries an order whose outcome is unknown */
     int64_t reply_ms;    /* an answer that takes longer counts as hung */
     uint64_t seed;
