@@ -182,6 +182,8 @@ class Browser:
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone},
         )
+        # The next frame is drawn in the new size; the one after it also has what the page changes because of it.
+        self.driver.execute_async_script("const [done] = arguments; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
 
     def find(self, name):
         return self.driver.find_element(By.ID, name)

@@ -19,7 +19,7 @@ export function drawArrows(stage, orders) {
   const waits = orders.flatMap(({ name, waits_for: others = [] }) => others.map((other) => [lane(name), lane(other)])).filter(([from, to]) => to && from !== to);
   stage.classList.toggle("has-arrows", waits.length > 0);
   if (waits.length === 0 || waits.some(([from, to]) => from.offsetTop !== to.offsetTop)) return;
-  const picture = makeSvg("svg", { class: "arrows", width: stage.clientWidth, height: HEIGHT, "aria-hidden": "true" });
+  const picture = makeSvg("svg", { class: "arrows", height: HEIGHT, "aria-hidden": "true" });
   picture.append(...waits.flatMap(([from, to], level) => arrow(stage, from, to, level)));
   stage.append(picture);
 }
