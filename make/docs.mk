@@ -31,9 +31,8 @@ readme: all ## measure the figures of README.md and docs/{results,strategies,cho
 	@mkdir -p docs/results
 	$(BUILD)/loadtest compare --repeat 3 --export-json docs/results/compare.json
 	$(BUILD)/loadtest bench --export-json docs/results/bench.json
+	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-json docs/results/rush-share.json
 	$(MAKE_NOW) tables
-	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-markdown $(BUILD)/rush.md
-	docs/insert rush $(BUILD)/rush.md docs/rush.md
 	$(MAKE_NOW) peers ARGS=
 
 # The pictures of the documents. A report of the same result has all pictures.
@@ -55,6 +54,8 @@ tables: programs growth-table peers-table drawings ## put the stored results int
 	docs/insert locks $(BUILD)/locks.md docs/strategies.md
 	$(BUILD)/loadtest report docs/results/bench.json --format markdown >$(BUILD)/bench.md
 	docs/insert bench $(BUILD)/bench.md docs/performance.md
+	$(BUILD)/loadtest report docs/results/rush-share.json --format markdown >$(BUILD)/rush.md
+	docs/insert rush $(BUILD)/rush.md docs/rush.md
 	docs/tables choosing docs/results/compare.json docs/results/bench.json >$(BUILD)/choosing.md
 	docs/insert choosing $(BUILD)/choosing.md docs/choosing.md
 
