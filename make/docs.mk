@@ -32,11 +32,12 @@ readme: all ## measure the figures of README.md and docs/{results,strategies,cho
 	$(BUILD)/loadtest compare --repeat 3 --export-json docs/results/compare.json
 	$(BUILD)/loadtest bench --export-json docs/results/bench.json
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-json docs/results/rush-share.json
+	$(BUILD)/loadtest rush --strategies select-for-update,batched --rate 3000 --timeout 30s --export-json docs/results/rush-rate.json
 	$(MAKE_NOW) tables
 	$(MAKE_NOW) peers ARGS=
 
 # The pictures of the documents. A report of the same result has all pictures.
-drawings: draw-compare draw-ten draw-rush draw-bench draw-growth draw-explore draw-soak
+drawings: draw-compare draw-ten draw-rush-rate draw-bench draw-growth draw-explore draw-soak
 draw-%: programs
 	$(BUILD)/loadtest report docs/results/$*.json --format svg --output docs/results/$*.svg
 draw-ten: programs

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from selenium import webdriver
 from selenium.common.exceptions import ElementClickInterceptedException, ElementNotInteractableException
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import JavascriptException, NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service as Driver
 from selenium.webdriver.common.by import By
@@ -182,8 +182,9 @@ class Browser:
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone},
         )
-        # The next frame is drawn in the new size; the one after it also has what the page changes because of it.
-        self.driver.execute_async_script("const [done] = arguments; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
+        # The page reacts to its new size during the next frame. The second callback runs after it. A page that is being left draws no frame.
+        with contextlib.suppress(JavascriptException):
+            self.driver.execute_async_script("const [done] = arguments; requestAnimationFrame(() => requestAnimationFrame(() => done()))")
 
     def find(self, name):
         return self.driver.find_element(By.ID, name)
