@@ -263,7 +263,7 @@ static bool add_reason(const json_t *row, double load_percent, struct notes *not
     double lag = json_number_value(json_object_get(row, "worst_lag_ms"));
     char late[80] = "";
     if (lag >= orders / 2)
-        snprintf(late, sizeof late, " The load generator sent an order up to %.1f ms late.", lag);
+        snprintf(late, sizeof late, " The load generator itself was up to %.1f ms late.", lag);
     return notes_add(
         notes, NOTE_ADVICE,
         "%s: the disk alone does not explain the p99 of %.1f ms, because 99 %% of the flushes took at most %.1f ms.%s",

@@ -103,7 +103,7 @@ static void test_the_reason_of_a_long_tail_is_measured(void **state)
     check_has(
         text,
         "unexplained: the disk alone does not explain the p99 of 30.0 ms, because 99 % of the flushes took at most "
-        "14.9 ms. The load generator sent an order up to 15.0 ms late.");
+        "14.9 ms. The load generator itself was up to 15.0 ms late.");
     check_has(text, "short: only 99 flushes were measured");
     check_has(
         text,
