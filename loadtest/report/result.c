@@ -168,7 +168,8 @@ int result_status(const json_t *rows, const char *list)
     bool missed = false, failed = false;
     json_array_foreach(rows, i, row) {
         enum verdict verdict = result_verdict(row);
-        failed |= verdict_fails(verdict);
+        failed |= verdict_fails(verdict) && verdict != VERDICT_NOT_EXPLORED;
+        missed |= verdict == VERDICT_NOT_EXPLORED;
         if (verdict == VERDICT_UNAVAILABLE) {
             unavailable++;
             missed |= selection_names(list, result_text(row, "strategy"));

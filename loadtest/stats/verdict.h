@@ -18,14 +18,17 @@ enum verdict {
     VERDICT_UNAVAILABLE,   /* its lock's server does not answer */
     VERDICT_NOT_CAUGHT,    /* this run should have shown its flaw, and did not */
     VERDICT_NOTHING_SHOWN, /* too little was sold under the fault to say anything */
+    VERDICT_NOT_EXPLORED,  /* explore: a part of the schedules cannot be run, so none of them says clean */
     VERDICT_MIXED,         /* other writers changed the product, so there is no result */
     VERDICT_ANOMALY,       /* a specification: no serial order gives the results of a schedule */
-    VERDICT_ANSWERS_LOST,  /* check: the answers and the sales do not agree */
-    VERDICT_INVARIANT,     /* check: an invariant of the user is not true */
-    VERDICT_DRIFT,         /* check: stock and sales do not balance */
-    VERDICT_STUCK,         /* explore of such a service: no request could go on */
-    VERDICT_OVERSOLD,      /* check: more was sold than there was */
-    VERDICT_BROKEN,        /* it broke its guarantee */
+    VERDICT_FAILING,       /* check: too many answers say neither sold nor sold out */
+    VERDICT_TURNED_AWAY, /* check: buyers were refused although units were left, and nobody bought these later */
+    VERDICT_ANSWERS_LOST, /* check: the answers and the sales do not agree */
+    VERDICT_INVARIANT,    /* check: an invariant of the user is not true */
+    VERDICT_DRIFT,        /* check: stock and sales do not balance */
+    VERDICT_STUCK,        /* explore of such a service: no request could go on */
+    VERDICT_OVERSOLD,     /* check: more was sold than there was */
+    VERDICT_BROKEN,       /* it broke its guarantee */
     VERDICT_COUNT
 };
 

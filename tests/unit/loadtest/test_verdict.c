@@ -186,12 +186,13 @@ static void test_shown_by(void **state)
 static void test_what_fails_a_run(void **state)
 {
     for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
-        assert_int_equal(verdict_fails((enum verdict)verdict),
-                         verdict == VERDICT_NOT_CAUGHT || verdict == VERDICT_NOTHING_SHOWN ||
-                             verdict == VERDICT_MIXED || verdict == VERDICT_BROKEN ||
-                             verdict == VERDICT_ANOMALY || verdict == VERDICT_ANSWERS_LOST ||
-                             verdict == VERDICT_INVARIANT || verdict == VERDICT_DRIFT ||
-                             verdict == VERDICT_STUCK || verdict == VERDICT_OVERSOLD);
+        assert_int_equal(
+            verdict_fails((enum verdict)verdict),
+            verdict == VERDICT_NOT_CAUGHT || verdict == VERDICT_NOTHING_SHOWN || verdict == VERDICT_MIXED ||
+                verdict == VERDICT_BROKEN || verdict == VERDICT_NOT_EXPLORED || verdict == VERDICT_FAILING ||
+                verdict == VERDICT_TURNED_AWAY || verdict == VERDICT_ANOMALY ||
+                verdict == VERDICT_ANSWERS_LOST || verdict == VERDICT_INVARIANT || verdict == VERDICT_DRIFT ||
+                verdict == VERDICT_STUCK || verdict == VERDICT_OVERSOLD);
 }
 
 int main(void)
