@@ -68,6 +68,7 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
         state->ends_ready = unit_has(bytes, length, 'H') == 0;
         state->results = state->skips ? 0 : unit_has(bytes, length, 'B') + unit_has(bytes, length, 'E');
         state->awaited = state->ends_ready || state->results > 0;
+        seen->whole = state->ends_ready;
         seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
     }
     return (struct wire_unit){.length = length, .way = UNIT_HELD};
@@ -114,6 +115,13 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
 /* An ErrorResponse with severity, SQLSTATE and text, as the server itself sends it. */
 static const char TOO_MANY[] = "E\0\0\0\x3cSFATAL\0VFATAL\0C53300\0Mtoo many connections to the gate\0";
 
+static const char BEGIN[] = "Q\0\0\0\x0a"
+                            "BEGIN",
+                  COMMIT[] = "Q\0\0\0\x0b"
+                             "COMMIT",
+                  ROLLBACK[] = "Q\0\0\0\x0d"
+                               "ROLLBACK";
+
 const struct wire_protocol postgres_protocol = {
     .server = "PostgreSQL",
     .port = "5432",
@@ -121,6 +129,10 @@ const struct wire_protocol postgres_protocol = {
     .state_size = sizeof(struct postgres_state),
     .too_many = {TOO_MANY, sizeof TOO_MANY},
     .greets = true,
+    .opens = {BEGIN, sizeof BEGIN},
+    .commits = {COMMIT, sizeof COMMIT},
+    .rolls_back = {ROLLBACK, sizeof ROLLBACK},
+    .kept = "EZ",
     .next_unit = next_unit,
     .next_answer = next_answer,
 };

@@ -27,8 +27,19 @@ struct buffer {
     size_t length, size, ready;
 };
 
+/* Of a statement outside a transaction whose COMMIT is held as well: the gate puts it into a transaction. */
+enum split {
+    SPLIT_NONE,
+    SPLIT_OPENS, /* BEGIN runs; the statement waits */
+    SPLIT_RUNS,  /* the statement runs; its answers wait for the COMMIT, as the server would let them wait */
+    SPLIT_HELD,  /* at the COMMIT */
+    SPLIT_CLOSES /* COMMIT or ROLLBACK runs */
+};
+
 struct link {
     struct gate_connection seen;
+    enum split split;
+    size_t scanned; /* bytes of OUT behind READY that have been read and must wait */
     const struct wire_protocol *protocol;
     void *state; /* the protocol's */
     int client, server;
@@ -101,12 +112,12 @@ static bool send_now(int to, struct buffer *buffer)
     return true;
 }
 
-/* The LENGTH bytes after those that may go are left out. */
-static void drop(struct buffer *buffer, size_t length)
+/* The LENGTH bytes that begin SKIP bytes after those that may go are left out. */
+static void drop(struct buffer *buffer, size_t skip, size_t length)
 {
-    char *begin = buffer->bytes + buffer->ready;
+    char *begin = buffer->bytes + buffer->ready + skip;
     buffer->length -= length;
-    memmove(begin, begin + length, buffer->length - buffer->ready);
+    memmove(begin, begin + length, buffer->length - buffer->ready - skip);
 }
 
 /* LENGTH more bytes may go, after what already may. */
@@ -124,11 +135,28 @@ static bool insert(struct buffer *buffer, const char *bytes, size_t length)
 
 /* ---- from the service -------------------------------------------------------------------------------------------------- */
 
-static void release(struct link *link)
+static bool say(struct link *link, struct wire_bytes what)
+{
+    link->seen.running = true;
+    return insert(&link->in, what.bytes, what.length);
+}
+
+/* False: out of memory. */
+static bool release(struct link *link)
 {
     link->seen.held = link->released = false;
     link->seen.running = true;
+    if (link->split == SPLIT_HELD) {
+        link->split = SPLIT_CLOSES;
+        link->seen.commits = false;
+        return say(link, link->protocol->commits);
+    }
+    if (link->seen.splits) {
+        link->split = SPLIT_OPENS;
+        return say(link, link->protocol->opens);
+    }
     link->in.ready += link->unit;
+    return true;
 }
 
 /* False: the connection must be closed. */
@@ -137,7 +165,7 @@ static bool pass_from_client(struct gate *gate, struct link *link)
     for (;;) {
         if (link->refused) {
             link->refused = false;
-            drop(&link->in, link->unit);
+            drop(&link->in, 0, link->unit);
             const char *answer = link->protocol->refuse(link->state);
             if (!insert(&link->out, answer, strlen(answer)))
                 return false;
@@ -145,8 +173,11 @@ static bool pass_from_client(struct gate *gate, struct link *link)
         if (link->seen.held || link->released) {
             if (!link->released && gate->hold)
                 return true;
-            release(link);
+            if (!release(link))
+                return false;
         }
+        if (link->split != SPLIT_NONE)
+            return true;
         size_t left = link->in.length - link->in.ready;
         if (left == 0)
             return true;
@@ -158,13 +189,14 @@ static bool pass_from_client(struct gate *gate, struct link *link)
         switch (unit.way) {
         case UNIT_PASSES: link->in.ready += unit.length; break;
         case UNIT_ANSWERED:
-            drop(&link->in, unit.length);
+            drop(&link->in, 0, unit.length);
             if (!insert(&link->out, unit.answer, strlen(unit.answer)))
                 return false;
             break;
         case UNIT_HELD:
             link->unit = unit.length;
             link->seen.held = true;
+            link->seen.splits = false;
             gate_changed(gate);
             break;
         }
@@ -173,20 +205,63 @@ static bool pass_from_client(struct gate *gate, struct link *link)
 
 /* ---- from the server ------------------------------------------------------------------------------------------------ */
 
+/* The statement that splits has ended: its COMMIT is held. After an error there is nothing to commit. False: out of memory. */
+static bool end_statement(struct gate *gate, struct link *link)
+{
+    link->split = link->seen.transaction == 'T' ? SPLIT_HELD : SPLIT_CLOSES;
+    link->seen.splits = false;
+    if (link->split == SPLIT_CLOSES)
+        return say(link, link->protocol->rolls_back);
+    link->seen.held = link->seen.commits = true;
+    snprintf(link->seen.text, sizeof link->seen.text, "COMMIT (of the statement before)");
+    gate_changed(gate);
+    return true;
+}
+
+/* The server's next message, of LENGTH bytes, belongs to a statement that splits. False: out of memory. */
+static bool pass_split(struct gate *gate, struct link *link, size_t length)
+{
+    struct buffer *out = &link->out;
+    bool ended = !link->seen.running, closes = link->split == SPLIT_CLOSES,
+         kept = strchr(link->protocol->kept, out->bytes[out->ready + link->scanned]) != NULL;
+    if (link->split == SPLIT_OPENS ? true : closes ? !kept : ended && link->seen.transaction != 'I')
+        drop(out, link->scanned, length);
+    else
+        link->scanned += length;
+    if (!ended)
+        return true;
+    if (link->split == SPLIT_OPENS) {
+        link->split = SPLIT_RUNS;
+        link->seen.running = true;
+        link->in.ready += link->unit;
+        return true;
+    }
+    if (!closes && link->seen.transaction != 'I')
+        return end_statement(gate, link);
+    link->split = SPLIT_NONE;
+    out->ready += link->scanned;
+    link->scanned = 0;
+    return true;
+}
+
 static bool pass_from_server(struct gate *gate, struct link *link)
 {
     struct buffer *out = &link->out;
-    while (out->length > out->ready && !link->seen.keep_answers) {
-        size_t length = link->protocol->next_answer(link->state, &link->seen, out->bytes + out->ready,
-                                                    out->length - out->ready);
+    while (out->length > out->ready + link->scanned && !link->seen.keep_answers) {
+        size_t begin = out->ready + link->scanned,
+               length = link->protocol->next_answer(link->state, &link->seen, out->bytes + begin,
+                                                    out->length - begin);
         gate->problem = link->seen.problem ? link->seen.problem : gate->problem;
         if (length == MESSAGE_WRONG)
             return false;
         if (length == 0)
             break;
-        out->ready += length;
+        if (link->split == SPLIT_NONE)
+            out->ready += length;
+        else if (!pass_split(gate, link, length))
+            return false;
     }
-    link->seen.has_answers = out->length > out->ready;
+    link->seen.has_answers = out->length > out->ready + link->scanned;
     gate_changed(gate);
     return true;
 }
@@ -273,7 +348,8 @@ static bool serve(struct gate *gate, struct link *link, const struct pollfd poll
         link->server_gone |= !receive(link->server, &link->out);
     if (link->closed || !pass_from_server(gate, link) || !pass_from_client(gate, link))
         return false;
-    link->seen.queued = link->in.length - link->in.ready - (link->seen.held ? link->unit : 0);
+    link->seen.queued = link->in.length - link->in.ready -
+                        (link->seen.held && !link->seen.commits ? link->unit : 0);
     return send_now(link->server, &link->in) && send_now(link->client, &link->out) &&
            (!link->client_gone || link->in.ready > 0) &&
            (!link->server_gone || link->out.ready > 0 || link->seen.keep_answers);

@@ -38,15 +38,23 @@ struct gate_connection {
     char keys[MESSAGE_KEYS]; /* each ended by NUL, the list by an empty one; a long list is cut off */
     bool may_lock;           /* it can take a lock */
     bool may_wait;           /* Redis can let it wait for another command */
-    bool remembers;          /* Redis keeps a MULTI or WATCH of this connection */
-    const char *problem;     /* why the connection cannot be held; NULL: it can */
-    const char *hint;        /* why the service has probably closed it, if it does so now; NULL */
+    bool whole;              /* the statement ends with the server's word that it is ready for the next one */
+    bool splits;         /* set by the explorer: its COMMIT is held as well, as if it were in a transaction */
+    bool commits;        /* the held statement is that COMMIT, which the service has not sent */
+    bool remembers;      /* Redis keeps a MULTI or WATCH of this connection */
+    const char *problem; /* why the connection cannot be held; NULL: it can */
+    const char *hint;    /* why the service has probably closed it, if it does so now; NULL */
 };
 
 enum unit_way {
     UNIT_HELD,     /* it waits until the explorer releases it */
     UNIT_PASSES,   /* it is forwarded at once */
     UNIT_ANSWERED, /* it is not forwarded: the gate answers */
+};
+
+struct wire_bytes {
+    const char *bytes;
+    size_t length;
 };
 
 struct wire_unit {
@@ -58,18 +66,19 @@ struct wire_unit {
 
 /* The functions are pure but for STATE and SEEN. They are called with COUNT > 0 bytes, once for each unit and message that is complete. */
 struct wire_protocol {
-    const char *server; /* its name */
-    const char *port;   /* the usual one */
-    const char *socket; /* a socket's name in a folder, up to the port; NULL: the server has none */
-    size_t state_size;  /* of what a connection remembers, which begins as zeros */
-    struct {
-        const char *bytes;
-        size_t length;
-    } too_many;  /* the answer to a connection for which there is no room */
-    bool greets; /* a new connection does not take statements at once */
+    const char *server;         /* its name */
+    const char *port;           /* the usual one */
+    const char *socket;         /* a socket's name in a folder, up to the port; NULL: the server has none */
+    size_t state_size;          /* of what a connection remembers, which begins as zeros */
+    struct wire_bytes too_many; /* the answer to a connection for which there is no room */
+    bool greets;                /* a new connection does not take statements at once */
     struct wire_unit (*next_unit)(void *state, struct gate_connection *seen, const char *bytes, size_t count);
     /* The length of the server's next message, or 0 or MESSAGE_WRONG. Clears RUNNING when the unit is finished. */
     size_t (*next_answer)(void *state, struct gate_connection *seen, const char *bytes, size_t count);
+    /* What the gate sends itself around a unit that splits: they begin a transaction and end it. Length 0: units cannot be split. Of the
+     * answers to the last two the service gets the messages whose types are in KEPT. */
+    struct wire_bytes opens, commits, rolls_back;
+    const char *kept;
     /* The held unit is not to be done: returns an error for the service. NULL: the connection is closed instead. */
     const char *(*refuse)(void *state);
 };

@@ -5,10 +5,11 @@
 #include "loadtest/command/run_command.h"
 #include "loadtest/own/schedules/explore_own_impl.h"
 #include "loadtest/own/schedules/explore_own_result.h"
+#include "loadtest/report/result.h"
 
 #include <string.h>
 
-enum { REPLAYS = 10 };
+enum { REPLAYS = 10, SHARED_REPLAYS = 3 }; /* a replay with a shared connection starts the service again */
 
 #define AT(member) offsetof(struct explore_own, member)
 
@@ -23,6 +24,11 @@ static const struct option_row ROWS[] = {
      "Instances of the service to start. The command sends request A to the first, B to the second, and so on."},
     {"--env", "NAME=VALUE", OPTION_TEXTS, AT(env), 0, 0, NULL,
      "An environment variable of the service, instead of the one in FILE. Repeat the option for more."},
+    {"--occupied", "N", OPTION_NUMBER, AT(occupied), 0, OCCUPIERS_MAX, NULL,
+     "With --replay: hold N further requests at their first statements, so that they occupy connections of the service's "
+     "pool. A search tries this by itself, and a counterexample says how many it needs."},
+    {"--frees", NULL, OPTION_FLAG, AT(frees), 0, 0, NULL,
+     "With --occupied: close one of these connections when each request has sent a statement, so that the pool has another one."},
     {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULTS,
      "A fault that happens once in each schedule, at any point.\n"
      "expire: the gate deletes a key that a request holds in Redis as a lock.\n"
@@ -50,6 +56,8 @@ static bool save(const struct explore_own *explore, const json_t *found)
     const struct saved_schedule settings = {.stock = explore->stock,
                                             .requests = explore->requests,
                                             .instances = explore->instances,
+                                            .occupied = result_number(found, "occupied"),
+                                            .frees = json_is_true(json_object_get(found, "frees")),
                                             .env = explore->env,
                                             .expire_key = explore->expire_key};
     char path[PATH_MAX];
@@ -113,6 +121,8 @@ static bool read_replay(struct explore_own *explore)
         explore->stock = explore->saved.stock;
         explore->requests = explore->saved.requests;
         explore->instances = explore->saved.instances;
+        explore->occupied = explore->saved.occupied;
+        explore->frees = explore->saved.frees;
         if (explore->env.count == 0)
             explore->env = explore->saved.env;
         if (!explore->expire_key)
@@ -133,6 +143,10 @@ static int begin(void *context, const struct texts *operands)
     explore->prints = strcmp(explore->output.format, "table") == 0 && !explore->output.output;
     if (!output_valid(&explore->output) || !read_replay(explore))
         return ENDED_USAGE;
+    if ((explore->occupied > 0 || explore->frees) && !explore->replay) {
+        complain("--occupied and --frees need --replay: a search finds the size of the pool by itself");
+        return ENDED_USAGE;
+    }
     if (!shop_description_read(explore->path, &explore->description))
         return ENDED_USAGE;
     if (!explore->description.start[0])
@@ -159,7 +173,10 @@ static bool explore_all(struct explore_own *explore, json_t *shown)
     bool well = explore_own_search(explore);
     size_t count = explore->show > 1 ? (size_t)explore->show : 1;
     for (size_t i = 0; i < explore->worst_count && i < count && well; i++) {
-        schedule = explore_own_show(explore, &explore->worst[i], i == 0 ? REPLAYS : 1);
+        schedule = explore_own_show(explore, &explore->worst[i],
+                                    i > 0                            ? 1
+                                    : explore->worst[i].occupied > 0 ? SHARED_REPLAYS
+                                                                     : REPLAYS);
         well = schedule && json_array_append_new(shown, schedule) == 0;
     }
     return well && !interrupted();
@@ -215,8 +232,9 @@ static int run(void *context)
         shop_servers_close(&explore->servers);
     }
     shop_description_free(&explore->description);
+    shop_routines_free(&explore->routines);
     saved_schedule_free(&explore->saved);
-    if (!well)
+    if (!well || explore->found[VERDICT_NOT_EXPLORED] > 0)
         return ENDED_ENVIRONMENT;
     return explore->found[VERDICT_CLEAN] == explore->schedules ? ENDED_AS_EXPECTED : ENDED_BROKEN;
 }
@@ -233,7 +251,8 @@ static const struct command COMMAND = {
                 "\n"
                 "FILE.json describes the service; `loadtest init` writes an example. The service is not changed: it connects to "
                 "a gate in front of PostgreSQL and Redis, which holds each statement and command. Exit status 1: a schedule "
-                "was not clean.",
+                "was not clean. Exit status 3: the search could not be made, or not where a statement runs several others "
+                "inside (verdict not-explored).",
             .example = "loadtest explore shop.json",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },

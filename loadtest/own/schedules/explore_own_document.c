@@ -75,11 +75,44 @@ static bool warn_of_sleep(const struct explore_own *explore, json_t *warnings)
     return !explore->slept || add_warning(warnings, text);
 }
 
+static bool warn_of_inside(const struct explore_own *explore, json_t *warnings)
+{
+    static const char WHAT[] =
+        "it runs several statements, in a function, a trigger or its own text, and the "
+        "gate cannot hold it between them. Run loadtest check as well";
+    char text[2 * MESSAGE_TEXT];
+    bool well = true;
+    if (*explore->overtaken) {
+        snprintf(text, sizeof text, "Not explored: inside '%.200s'; %s.", explore->overtaken, WHAT);
+        well = add_warning(warnings, text);
+    }
+    if (*explore->overtaken_open && well) {
+        snprintf(text, sizeof text,
+                 "Schedules in which another request acts inside '%.200s' are not in this search: %s.",
+                 explore->overtaken_open, WHAT);
+        well = add_warning(warnings, text);
+    }
+    return well;
+}
+
+static bool warn_of_stranger(const struct explore_own *explore, json_t *warnings)
+{
+    char text[2 * MESSAGE_TEXT];
+    snprintf(
+        text, sizeof text,
+        "A request sent '%.150s' in the transaction of another request, after that one's '%.150s': both used one connection of "
+        "the pool. Keep one connection from BEGIN to COMMIT.",
+        explore->stranger, explore->host);
+    return !*explore->stranger || add_warning(warnings, text);
+}
+
 static json_t *warnings_of(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
     if (warnings && warn_of_fault(explore, warnings) && warn_of_unseen(explore, warnings) &&
-        warn_of_sleep(explore, warnings) && (!*explore->changed || add_warning(warnings, explore->changed)))
+        warn_of_sleep(explore, warnings) && warn_of_inside(explore, warnings) &&
+        warn_of_stranger(explore, warnings) &&
+        (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
     return NULL;
@@ -88,7 +121,8 @@ static json_t *warnings_of(const struct explore_own *explore)
 /* Every schedule ran, each one held all that its requests did, and time alone changed nothing. */
 static bool is_complete(const struct explore_own *explore)
 {
-    return explore->search.done && !explore->unseen && !explore->slept;
+    return explore->search.done && !explore->unseen && !explore->slept && !*explore->overtaken &&
+           !*explore->overtaken_open;
 }
 
 static enum verdict worst_of(const struct explore_own *explore)
@@ -109,11 +143,12 @@ json_t *explore_own_document(const struct explore_own *explore, json_t *shown)
         (json_int_t)explore->time_limit_ms, "replay", explore->replay, "faults", explore->faults);
     json_t *document = result_new(explore_own_result.name, settings), *first = json_array_get(shown, 0);
     json_auto_t *found = json_pack(
-        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:o, s:o, s:O?, s:O}", "verdict",
+        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:{s:I, s:I}, s:o, s:o, s:O?, s:O}", "verdict",
         verdict_name(worst_of(explore)), "schedules", (json_int_t)explore->schedules, "coverage",
         search_coverage(&explore->search), "complete", is_complete(explore), "deadlocks",
         (json_int_t)explore->deadlocks, "differed", (json_int_t)explore->differed, "quiet_ms",
-        (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "rows",
+        (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "pool",
+        "connections", (json_int_t)explore->pool_size, "clean", (json_int_t)explore->pool_clean, "rows",
         rows_of(explore), "warnings", warnings_of(explore), "counterexample", first, "counterexamples",
         shown);
     if (document && found && json_object_update(document, found) == 0)

@@ -19,6 +19,8 @@ struct counterexample {
     struct transition transitions[DEPTH_MAX];
     size_t length;
     unsigned switches;
+    size_t occupied; /* connections of the pool that further requests occupy */
+    bool frees;      /* and one of them is closed later */
 };
 
 /* PATH is the beginning of a schedule, after which ACTOR waits in the program. */
@@ -46,9 +48,18 @@ struct explore_own {
     char redis_url[GATE_URL]; /* and {redis} */
     struct redis_control *redis;
     const char *faults, *expire_key;
-    bool faulted;    /* in one of the schedules */
-    unsigned unseen; /* bits of the requests that placed an order without a step */
-    bool slept;      /* a request, in one of the schedules */
+    bool faulted;                  /* in one of the schedules */
+    unsigned unseen;               /* bits of the requests that placed an order without a step */
+    struct shop_routines routines; /* of the database, after the service has started */
+    char overtaken[MESSAGE_TEXT],
+        overtaken_open[MESSAGE_TEXT];                /* of the first schedule that had such a statement */
+    char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT]; /* as in a record; "": none */
+    bool frees;                                      /* of --frees, and of the search that runs */
+    int64_t occupied;                                /* of --occupied, and of the search that runs */
+    size_t pool_size;                                /* connections; 0: it has no pool, or it is not known */
+    int64_t pool_clean; /* schedules of requests that shared a connection, in which nothing was wrong */
+    const struct search *runs; /* the search that runs */
+    bool slept;                /* a request, in one of the schedules */
     /* Of the schedule that runs: its transitions, and bits of the requests that wait in the program. */
     struct counterexample ran;
     unsigned inside;
@@ -56,8 +67,8 @@ struct explore_own {
     size_t silent_count;
     struct gate *gate;
     struct request_runner *runner;
-    struct run_record last; /* of the last schedule that ended, to compare the next one with */
-    struct search search;
+    struct run_record last;          /* of the last schedule that ended, to compare the next one with */
+    struct search search, shared[2]; /* SHARED: with one connection for all requests */
     int64_t schedules, differed, found[VERDICT_COUNT], deadlocks, us;
     struct counterexample worst[SHOWN_MAX]; /* the worst verdict and the fewest switches first */
     size_t worst_count;
@@ -80,8 +91,11 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
 bool explore_own_warm_up(struct explore_own *explore);
 /* Runs every schedule, within the limits. */
 bool explore_own_search(struct explore_own *explore);
-/* Begins a schedule, which the caller ends. False: a request was not held where it was before. */
-bool explore_own_follow(struct explore_own *explore, const struct counterexample *path);
+/* Begins a schedule, while further requests occupy as many connections, of which one may be closed later (runner_occupy). READS_STOCK after
+ * each transaction. */
+bool explore_own_start(struct explore_own *explore, size_t occupied, bool frees, bool reads_stock);
+/* Begins this schedule, which the caller ends. False: a request was not held where it was before. */
+bool explore_own_follow(struct explore_own *explore, const struct counterexample *path, bool reads_stock);
 /* Repeats a counterexample as often, and returns it as it is shown; the last repetition reads the stock after each transaction. */
 json_t *explore_own_show(struct explore_own *explore, const struct counterexample *worst, int repetitions);
 /* Runs the schedule that the user named. */

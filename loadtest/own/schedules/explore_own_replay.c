@@ -13,10 +13,10 @@ enum { REPLAY_TRIES = 3 };
 
 enum repetition { REPEATED, ENDED_OTHERWISE, NOT_FOLLOWED };
 
-bool explore_own_follow(struct explore_own *explore, const struct counterexample *path)
+bool explore_own_follow(struct explore_own *explore, const struct counterexample *path, bool reads_stock)
 {
     struct transition choices[ENABLED_MAX];
-    bool well = runner_start(explore->runner);
+    bool well = explore_own_start(explore, path->occupied, path->frees, reads_stock);
     for (size_t i = 0; i < path->length && well; i++) {
         size_t count = runner_enabled(explore->runner, choices), at = 0;
         while (at < count && memcmp(&choices[at], &path->transitions[i], sizeof choices[at]) != 0)
@@ -27,9 +27,10 @@ bool explore_own_follow(struct explore_own *explore, const struct counterexample
 }
 
 /* Runs the schedule of a counterexample once more. NOT_FOLLOWED: a request was not held where it was before. */
-static enum repetition repeat(struct explore_own *explore, const struct counterexample *worst)
+static enum repetition repeat(struct explore_own *explore, const struct counterexample *worst,
+                              bool reads_stock)
 {
-    bool well = explore_own_follow(explore, worst);
+    bool well = explore_own_follow(explore, worst, reads_stock);
     if (!runner_end(explore->runner) || !well)
         return NOT_FOLLOWED;
     return explore_own_judge(explore, runner_record(explore->runner)) == worst->verdict ? REPEATED
@@ -44,10 +45,9 @@ json_t *explore_own_show(struct explore_own *explore, const struct counterexampl
     int64_t reproduced = 0;
     for (int i = 0; i < repetitions && !interrupted(); i++) {
         enum repetition made = NOT_FOLLOWED;
-        runner_set(explore->runner, (size_t)explore->requests, i + 1 == repetitions);
         /* On a slow machine a request can seem to wait in the program: then the schedule cannot be followed. */
         for (int tries = 0; tries < REPLAY_TRIES && made == NOT_FOLLOWED && !interrupted(); tries++) {
-            made = repeat(explore, worst);
+            made = repeat(explore, worst, i + 1 == repetitions);
             explore->differed += made == NOT_FOLLOWED;
         }
         reproduced += made == REPEATED;
@@ -55,7 +55,13 @@ json_t *explore_own_show(struct explore_own *explore, const struct counterexampl
     json_t *shown = explored_schedule(runner_record(explore->runner),
                                       schedule_write(worst->transitions, worst->length, words),
                                       (size_t)explore->requests, worst->verdict);
-    if (shown && json_object_set_new(shown, "switches", json_integer(worst->switches)) == 0 &&
+    static const char SHARED[] =
+        "The requests shared a connection of the pool: a transaction, a session lock or a setting of one of them held for the other as "
+        "well. Keep one connection for all statements of a request.";
+    if (shown && (worst->occupied == 0 || json_object_set_new(shown, "cause", json_string(SHARED)) == 0) &&
+        json_object_set_new(shown, "occupied", json_integer((json_int_t)worst->occupied)) == 0 &&
+        json_object_set_new(shown, "frees", json_boolean(worst->frees)) == 0 &&
+        json_object_set_new(shown, "switches", json_integer(worst->switches)) == 0 &&
         json_object_set_new(shown, "replays", json_integer(repetitions)) == 0 &&
         json_object_set_new(shown, "reproduced", json_integer((json_int_t)reproduced)) == 0)
         return shown;
@@ -88,7 +94,7 @@ static bool follow(struct explore_own *explore, struct counterexample *ran)
 {
     struct transition choices[ENABLED_MAX];
     unsigned done[ACTORS_MAX] = {0};
-    bool well = runner_start(explore->runner);
+    bool well = explore_own_start(explore, (size_t)explore->occupied, explore->frees, true);
     for (size_t i = 0; i < explore->schedule.count; i++) {
         const struct schedule_part *part = &explore->schedule.parts[i];
         const struct transition next = {part->actor, part->kind};
@@ -111,7 +117,6 @@ bool explore_own_replay(struct explore_own *explore, json_t **ret_shown)
     char words[SCHEDULE_TEXT];
     struct counterexample ran = {0};
     int64_t begin = monotonic_us();
-    runner_set(explore->runner, (size_t)explore->requests, true);
     if (!follow(explore, &ran))
         return false;
     const struct run_record *record = runner_record(explore->runner);

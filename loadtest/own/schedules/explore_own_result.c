@@ -107,7 +107,15 @@ void explored_print(FILE *stream, const json_t *schedule, bool says_cause)
     static const char *const NAMES[ACTORS_MAX] = {"A", "B", "C", "D"};
     size_t i;
     const json_t *item;
+    bool frees = json_is_true(json_object_get(schedule, "frees"));
     (void)fprintf(stream, "\n%s\n", result_text(schedule, "schedule"));
+    if (result_number(schedule, "occupied") > 0)
+        (void)fprintf(stream,
+                      "--occupied %" PRId64
+                      "%s: further requests are held on as many connections, so the requests share "
+                      "the last one of the pool%s.\n",
+                      result_number(schedule, "occupied"), frees ? " --frees" : "",
+                      frees ? " until each has sent a statement; then the pool gets another one" : "");
     if (says_cause && *result_text(schedule, "cause"))
         (void)fprintf(stream, "%s\n", result_text(schedule, "cause"));
     (void)fputc('\n', stream);
@@ -128,7 +136,7 @@ void explored_print(FILE *stream, const json_t *schedule, bool says_cause)
 
 /* clang-format off */
 static const struct column COLUMNS[] = {
-    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "clean: answers, stock and orders agree; else the first that applies of oversold, stuck, drift, invariant-broken, answers-lost"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "clean: answers, stock and orders agree; not-explored: so they do, but another request can act inside a statement; else the first that applies of oversold, stuck, drift, invariant-broken, answers-lost"},
     {"schedules", "schedules", COLUMN_NUMBER, 0, SHOW_ALL, 0, "schedules with this verdict"},
     {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules that were run"},
     {"schedule", "schedule", COLUMN_TEXT, 0, SHOW_ALL, 3, "the one with the fewest switches between requests, for --replay"},
@@ -163,6 +171,12 @@ static bool add_search_notes(const json_t *document, struct notes *notes)
                    "%.3g schedules per second. A request that is silent for %" PRId64
                    " ms counts as waiting in the program.",
                    (double)schedules / (seconds > 0 ? seconds : 1), result_number(document, "quiet_ms")))
+        return false;
+    int64_t shared = result_number(json_object_get(document, "pool"), "clean");
+    if (shared > 0 && !notes_add(notes, NOTE_ADVICE,
+                                 "%" PRId64 " more schedules in which the requests share the last of %" PRId64
+                                 " connections of the pool: clean.",
+                                 shared, result_number(json_object_get(document, "pool"), "connections")))
         return false;
     if (deadlocks > 0 &&
         !notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules had a deadlock, which PostgreSQL ended.",
@@ -200,7 +214,9 @@ static bool add_notes(const json_t *document, struct notes *notes)
         return notes_add(notes, NOTE_CLOSING,
                          failures ? "This schedule is NOT clean." : "This schedule is clean.");
     return notes_add(notes, NOTE_CLOSING,
-                     failures ? "The service is NOT clean."
+                     counts[VERDICT_NOT_EXPLORED]
+                         ? "Nothing wrong was found, and this search does NOT show that the service is clean."
+                     : failures ? "The service is NOT clean."
                      : json_is_true(json_object_get(document, "complete"))
                          ? "Every schedule is clean."
                          : "Every schedule that was run is clean.");

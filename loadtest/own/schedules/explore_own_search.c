@@ -24,6 +24,8 @@ static unsigned steps_of(const struct counterexample *path, unsigned actor)
 /* Keeps the transitions that have run if a request waits in the program from now on, at a point of its work that is not known yet. */
 static void note_silence(struct explore_own *explore)
 {
+    if (explore->occupied > 0)
+        return; /* it waits for a connection */
     unsigned inside = runner_inside(explore->runner), began = inside & ~explore->inside;
     explore->inside = inside;
     for (unsigned actor = 0; actor < ACTORS_MAX; actor++) {
@@ -37,12 +39,39 @@ static void note_silence(struct explore_own *explore)
     }
 }
 
+/* Runs the first schedule, which is that of the lowest requests first. */
+static bool run_first(struct explore_own *explore)
+{
+    struct transition choices[ENABLED_MAX];
+    bool well = runner_start(explore->runner);
+    while (well && runner_enabled(explore->runner, choices) > 0 && choices[0].kind == TRANSITION_STEP)
+        well = runner_apply(explore->runner, choices[0]);
+    return well && runner_end(explore->runner);
+}
+
+/* A service that has just started is slow at first, so it gets one request alone. */
+static bool warm_up_again(struct explore_own *explore)
+{
+    runner_occupy(explore->runner, 0, false);
+    runner_set(explore->runner, 1, false);
+    return run_first(explore);
+}
+
+bool explore_own_start(struct explore_own *explore, size_t occupied, bool frees, bool reads_stock)
+{
+    if (occupied > 0 && !warm_up_again(explore))
+        return false;
+    runner_occupy(explore->runner, occupied, frees);
+    runner_set(explore->runner, (size_t)explore->requests, reads_stock);
+    return runner_start(explore->runner);
+}
+
 static bool start(void *self)
 {
     struct explore_own *explore = self;
     explore->ran.length = 0;
     explore->inside = 0;
-    if (!runner_start(explore->runner))
+    if (!explore_own_start(explore, (size_t)explore->occupied, explore->frees, false))
         return false;
     note_silence(explore);
     return true;
@@ -104,6 +133,14 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
     explore->faulted |= record->faulted;
     explore->unseen |= sold & ~stepped;
     explore->slept |= record->slept;
+    if (!*explore->stranger) {
+        memcpy(explore->stranger, record->stranger, sizeof explore->stranger);
+        memcpy(explore->host, record->host, sizeof explore->host);
+    }
+    if (!*explore->overtaken)
+        memcpy(explore->overtaken, record->inside, sizeof explore->overtaken);
+    if (!*explore->overtaken_open)
+        memcpy(explore->overtaken_open, record->inside_open, sizeof explore->overtaken_open);
     return explore_own_judge(explore, record);
 }
 
@@ -115,8 +152,11 @@ static bool is_worse(const struct counterexample *one, const struct counterexamp
 
 static void keep(struct explore_own *explore, enum verdict verdict)
 {
-    const struct search *search = &explore->search;
-    struct counterexample next = {.verdict = verdict, .length = search->length};
+    const struct search *search = explore->runs;
+    struct counterexample next = {.verdict = verdict,
+                                  .length = search->length,
+                                  .occupied = (size_t)explore->occupied,
+                                  .frees = explore->frees};
     for (size_t i = 0; i < search->length; i++)
         next.transitions[i] = search->path[i].transitions[search->path[i].taken];
     next.switches = context_switches(next.transitions, next.length);
@@ -142,18 +182,14 @@ static bool end_and_judge(void *self)
         return false;
     const struct run_record *record = runner_record(explore->runner);
     explore->last = *record;
-    keep(explore, explore_own_count(explore, record));
+    enum verdict verdict = explore_own_count(explore, record);
+    if (explore->occupied > 0 && verdict == VERDICT_CLEAN) {
+        explore->schedules--;
+        explore->pool_clean++;
+    } else {
+        keep(explore, verdict);
+    }
     return true;
-}
-
-/* Runs the first schedule, which is that of the lowest requests first. */
-static bool run_first(struct explore_own *explore)
-{
-    struct transition choices[ENABLED_MAX];
-    bool well = runner_start(explore->runner);
-    while (well && runner_enabled(explore->runner, choices) > 0 && choices[0].kind == TRANSITION_STEP)
-        well = runner_apply(explore->runner, choices[0]);
-    return well && runner_end(explore->runner);
 }
 
 /* What one request alone did, which is no order. */
@@ -193,8 +229,12 @@ bool explore_own_warm_up(struct explore_own *explore)
     if (!works)
         say_no_order(explore, record);
     runner_measure(explore->runner);
+    runner_learn(explore->runner);
     runner_set(explore->runner, (size_t)explore->requests, false);
-    return works && run_first(explore);
+    if (!works || !run_first(explore) || !shop_database_routines(explore->database, &explore->routines))
+        return false;
+    runner_set_routines(explore->runner, &explore->routines);
+    return true;
 }
 
 /* BEFORE and NOW begin with the same transitions. */
@@ -220,7 +260,7 @@ static void say_difference(const struct run_record *before, const struct run_rec
 static bool look_for_sleepers(struct explore_own *explore)
 {
     for (size_t i = 0; i < explore->silent_count && !explore->slept && !interrupted(); i++) {
-        bool followed = explore_own_follow(explore, &explore->silent[i].path);
+        bool followed = explore_own_follow(explore, &explore->silent[i].path, false);
         if (followed && !runner_await_silent(explore->runner))
             return false;
         explore->slept |= followed && runner_record(explore->runner)->slept;
@@ -230,7 +270,18 @@ static bool look_for_sleepers(struct explore_own *explore)
     return true;
 }
 
-bool explore_own_search(struct explore_own *explore)
+/* Schedules in which nothing was wrong show nothing if another request can act inside a statement, where the gate cannot hold it. */
+static void withdraw_clean(struct explore_own *explore)
+{
+    if (!*explore->overtaken || explore->worst_count > 0)
+        return;
+    explore->found[VERDICT_NOT_EXPLORED] = explore->found[VERDICT_CLEAN];
+    explore->simplest[VERDICT_NOT_EXPLORED] = explore->simplest[VERDICT_CLEAN];
+    explore->found[VERDICT_CLEAN] = 0;
+}
+
+/* Runs what is left of SEARCH, until LIMIT_US of the monotonic clock. */
+static enum search_outcome run_search(struct explore_own *explore, struct search *search, int64_t limit_us)
 {
     const struct program program = {.self = explore,
                                     .start = start,
@@ -238,18 +289,55 @@ bool explore_own_search(struct explore_own *explore)
                                     .apply = apply,
                                     .end = end_and_judge,
                                     .fingerprint = fingerprint};
-    int64_t begin = monotonic_us(), limit = begin + explore->time_limit_ms * 1000;
     enum search_outcome outcome = SEARCH_RAN;
-    explore->search.bound = NO_BOUND;
-    while (outcome == SEARCH_RAN && !interrupted() && monotonic_us() < limit &&
-           explore->schedules < explore->max_schedules) {
-        outcome = search_run(&explore->search, &program);
+    search->bound = NO_BOUND;
+    explore->runs = search;
+    while (outcome == SEARCH_RAN && !interrupted() && monotonic_us() < limit_us &&
+           explore->schedules < explore->max_schedules &&
+           (explore->occupied == 0 || explore->worst_count == 0)) {
+        outcome = search_run(search, &program);
         /* A slow machine may be the cause: the same schedule again, a few times. */
         if (outcome == SEARCH_DIFFERS && explore->differed++ < DIFFERS_MOST && runner_end(explore->runner))
             outcome = SEARCH_RAN;
     }
-    explore->us = monotonic_us() - begin;
     if (outcome == SEARCH_DIFFERS)
         say_difference(&explore->last, runner_record(explore->runner));
-    return (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && look_for_sleepers(explore) && !interrupted();
+    return outcome;
+}
+
+/* The schedules in which the requests share the last free connection of the pool, if nothing else was found. False, having said why on
+ * stderr. */
+static bool search_shared(struct explore_own *explore, int64_t limit_us)
+{
+    enum search_outcome outcome = SEARCH_DONE;
+    if (explore->instances > 1 || strcmp(explore->faults, "none") != 0 || explore->worst_count > 0 ||
+        !explore->search.done || interrupted())
+        return true;
+    if (!runner_measure_pool(explore->runner, &explore->pool_size))
+        return false;
+    /* A session lock that both requests have shows only if they go on over two connections. */
+    for (int frees = 0; frees < 2 && explore->pool_size > 1 && explore->worst_count == 0 &&
+                        (outcome == SEARCH_RAN || outcome == SEARCH_DONE);
+         frees++) {
+        if (frees && !runner_locks_session(explore->runner))
+            break;
+        explore->occupied = (int64_t)explore->pool_size - 1;
+        explore->frees = frees > 0;
+        outcome = run_search(explore, &explore->shared[frees], limit_us);
+    }
+    explore->occupied = 0;
+    explore->frees = false;
+    return outcome == SEARCH_RAN || outcome == SEARCH_DONE;
+}
+
+bool explore_own_search(struct explore_own *explore)
+{
+    int64_t begin = monotonic_us(), limit_us = begin + explore->time_limit_ms * 1000;
+    enum search_outcome outcome = run_search(explore, &explore->search, limit_us);
+    explore->us = monotonic_us() - begin;
+    if ((outcome != SEARCH_RAN && outcome != SEARCH_DONE) || !look_for_sleepers(explore) ||
+        !search_shared(explore, limit_us))
+        return false;
+    withdraw_clean(explore);
+    return !interrupted();
 }

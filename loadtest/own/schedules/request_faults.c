@@ -10,10 +10,10 @@
 enum { ASK_US = 5000000 }; /* until PostgreSQL has ended a session */
 
 /* Its answer says that what it did lasts. */
-static bool commits(const struct gate_connection *connection)
+static bool commits(const struct request_runner *runner, const struct gate_connection *connection)
 {
     static const char *const WRITES[] = {"INSERT", "UPDATE", "DELETE", "WITH", "MERGE", "END"};
-    if (connection->server != RUNS_POSTGRES)
+    if (connection->server != RUNS_POSTGRES || runner_splits(runner, connection))
         return false;
     if (strcasestr(connection->text, "COMMIT"))
         return true;
@@ -33,9 +33,12 @@ bool runner_can_fault(const struct request_runner *runner, const struct actor *a
         another_runs |= i != actor->number && runner->actors[i].state != REQUEST_ENDED;
     switch (runner->settings.fault) {
     case TRANSITION_EXPIRE: return another_runs && held_keys_has(&runner->held, actor->number, NULL);
-    case TRANSITION_CRASH: return actor->state == REQUEST_HELD && actor->steps > 0;
+    case TRANSITION_CRASH: /* a statement that has been sent is committed without its client */
+        return actor->state == REQUEST_HELD && actor->steps > 0 &&
+               !gate_connection(runner->settings.gate, actor->at)->commits;
     case TRANSITION_CUT:
-        return actor->state == REQUEST_HELD && commits(gate_connection(runner->settings.gate, actor->at));
+        return actor->state == REQUEST_HELD &&
+               commits(runner, gate_connection(runner->settings.gate, actor->at));
     default: return false;
     }
 }

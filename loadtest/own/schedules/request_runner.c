@@ -1,6 +1,8 @@
 /* Runs a few requests to a user's service, each held at its next statement until the caller lets it run. */
 #include "loadtest/own/schedules/request_runner_impl.h"
 
+#include "loadtest/own/schedules/statement_inside.h"
+
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
@@ -32,6 +34,8 @@ static void limit_requests(struct request_runner *runner)
     int64_t until_us = monotonic_us() + runner->settings.service->description->timeout_ms * 1000;
     for (size_t i = 0; i < ACTORS_MAX; i++)
         atomic_store(&runner->actors[i].until_us, until_us);
+    for (size_t i = 0; i < OCCUPIERS_MAX; i++)
+        atomic_store(&runner->occupiers[i].until_us, until_us);
 }
 
 static void *send_request(void *context)
@@ -42,7 +46,7 @@ static void *send_request(void *context)
     const struct shop_description *description = service->description;
     struct shop_values values = shop_values_of(service, actor->number % service->count);
     values.stock = runner->settings.stock;
-    values.request = actor->number + 1;
+    values.request = actor->nth;
     bool sent = shop_exchange_prepare(&actor->exchange, &description->request, &values, 0);
     if (sent) {
         curl_easy_setopt(actor->exchange.easy, CURLOPT_NOPROGRESS, 0L);
@@ -74,16 +78,15 @@ static void join(struct actor *actor)
 
 /* ---- the fingerprint -------------------------------------------------------------------------------------------------- */
 
-static void add_byte(struct request_runner *runner, unsigned char byte)
+static uint64_t add_byte(uint64_t hash, unsigned char byte)
 {
-    runner->fingerprint = (runner->fingerprint ^ byte) * 1099511628211U; /* FNV-1a */
+    return (hash ^ byte) * 1099511628211U; /* FNV-1a */
 }
 
 /* The text without quoted literals, numbers and parameters. */
-static void add_text(struct request_runner *runner, unsigned actor, const char *text)
+uint64_t runner_shape(uint64_t hash, const char *text)
 {
     const char *end = strstr(text, " [");
-    add_byte(runner, (unsigned char)('A' + actor));
     for (; *text && text != end; text++) {
         if (*text == '\'') {
             const char *quote = strchr(text + 1, '\'');
@@ -91,9 +94,15 @@ static void add_text(struct request_runner *runner, unsigned actor, const char *
                 break;
             text = quote;
         } else if (!isdigit((unsigned char)*text)) {
-            add_byte(runner, (unsigned char)*text);
+            hash = add_byte(hash, (unsigned char)*text);
         }
     }
+    return hash;
+}
+
+static void add_text(struct request_runner *runner, unsigned actor, const char *text)
+{
+    runner->fingerprint = runner_shape(add_byte(runner->fingerprint, (unsigned char)('A' + actor)), text);
 }
 
 /* ---- schedules -------------------------------------------------------------------------------------------------------------- */
@@ -124,10 +133,22 @@ static bool start_again(struct request_runner *runner)
     return true;
 }
 
+bool runner_send(struct request_runner *runner, struct actor *actor)
+{
+    const struct shop_description *description = runner->settings.service->description;
+    actor->ended = actor->failed = false;
+    /* Before the silence is measured nothing else ends a request that hangs. */
+    atomic_store(&actor->until_us,
+                 runner->quiet_us > 0 ? INT64_MAX : monotonic_us() + description->timeout_ms * 1000);
+    actor->has_thread = pthread_create(&actor->thread, NULL, send_request, actor) == 0;
+    if (!actor->has_thread)
+        complain("out of memory");
+    return actor->has_thread && runner_settle(runner, actor);
+}
+
 bool runner_start(struct request_runner *runner)
 {
     struct gate *gate = runner->settings.gate;
-    const struct shop_description *description = runner->settings.service->description;
     runner->record = (struct run_record){0};
     runner->fingerprint = 14695981039346656037U;
     gate_lock(gate);
@@ -140,26 +161,16 @@ bool runner_start(struct request_runner *runner)
     gate_hold(gate, true);
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         gate_connection(gate, i)->owner = GATE_NO_OWNER;
-    bool well = true;
     for (size_t i = 0; i < runner->settings.requests; i++) {
         runner->actors[i].at = NOWHERE;
         runner->actors[i].waits = NULL;
         runner->actors[i].state = REQUEST_ENDED;
         runner->actors[i].crashed = runner->actors[i].cuts = false;
-        runner->actors[i].steps = 0;
+        runner->actors[i].steps = runner->actors[i].sent = 0;
     }
-    for (size_t i = 0; i < runner->settings.requests && well; i++) {
-        struct actor *actor = &runner->actors[i];
-        actor->ended = actor->failed = false;
-        /* Before the silence is measured nothing else ends a request that hangs. */
-        atomic_store(&actor->until_us,
-                     runner->quiet_us > 0 ? INT64_MAX : monotonic_us() + description->timeout_ms * 1000);
-        well = pthread_create(&actor->thread, NULL, send_request, actor) == 0;
-        actor->has_thread = well;
-        if (!well)
-            complain("out of memory");
-        well = well && runner_settle(runner, actor);
-    }
+    bool well = runner_send_occupiers(runner);
+    for (size_t i = 0; i < runner->settings.requests && well; i++)
+        well = runner_send(runner, &runner->actors[i]);
     gate_unlock(gate);
     return well;
 }
@@ -179,6 +190,46 @@ size_t runner_enabled(struct request_runner *runner, struct transition *ret_tran
     return count;
 }
 
+bool runner_splits(const struct request_runner *runner, const struct gate_connection *connection)
+{
+    if (connection->server != RUNS_POSTGRES || !runner->routines || connection->commits ||
+        connection->transaction != 'I' || !connection->whole)
+        return false;
+    const struct statement_inside inside = statement_inside(runner->routines, connection->text);
+    return inside.splits && inside.can_split;
+}
+
+/* Another request has a transaction open, or, if OR_GOES_ON, has not ended. With the gate's lock. */
+static bool another_is_open(struct request_runner *runner, const struct actor *actor, bool or_goes_on)
+{
+    bool is_open = false;
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        is_open |= or_goes_on && i != actor->number && runner->actors[i].state != REQUEST_ENDED;
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+        const struct gate_connection *connection = gate_connection(runner->settings.gate, i);
+        is_open |= connection->used && connection->transaction != 'I' &&
+                   connection->owner != (int)actor->number && connection->owner != GATE_NO_OWNER;
+    }
+    return is_open;
+}
+
+/* COMMAND, which ACTOR has sent and which takes several snapshots, has run or waits while another request was at work. Nothing is missed only if
+ * it waits for the other one before it has looked at anything. With the gate's lock, which is not held while PostgreSQL is asked. */
+static bool note_inside(struct request_runner *runner, const struct actor *actor,
+                        const struct gate_connection *command)
+{
+    bool waits_first = false, ok = true;
+    char *text = command->transaction == 'I' ? runner->record.inside : runner->record.inside_open;
+    if (actor->state == REQUEST_BLOCKED) {
+        gate_unlock(runner->settings.gate);
+        ok = shop_database_waits_first(runner->settings.database, command->pid, &waits_first);
+        gate_lock(runner->settings.gate);
+    }
+    if (!waits_first && !*text)
+        snprintf(text, MESSAGE_TEXT, "%s", command->text);
+    return ok;
+}
+
 /* Lets the statement run at which ACTOR is held. With the gate's lock. */
 static bool run_statement(struct request_runner *runner, struct actor *actor, struct run_step *step)
 {
@@ -186,13 +237,21 @@ static bool run_statement(struct request_runner *runner, struct actor *actor, st
     size_t at = actor->at;
     struct gate_connection *connection = gate_connection(gate, at);
     const struct gate_connection command = *connection;
+    const bool is_sql = command.server == RUNS_POSTGRES && runner->routines && !command.commits;
+    const struct statement_inside inside = is_sql ? statement_inside(runner->routines, command.text)
+                                                  : (struct statement_inside){0};
+    connection->splits = runner_splits(runner, &command);
+    const bool is_overtaken = inside.several &&
+                              another_is_open(runner, actor,
+                                              command.transaction == 'I' && !connection->splits);
     snprintf(step->text, sizeof step->text, "%s", command.text);
     step->server = command.server;
     add_text(runner, actor->number, *command.shape ? command.shape : command.text);
     connection->answer[0] = '\0';
+    actor->sent += !command.commits;
     connection->keep_answers |= actor->cuts;
     gate_release(gate, at);
-    bool well = runner_settle(runner, actor);
+    bool well = runner_settle(runner, actor) && (!is_overtaken || note_inside(runner, actor, &command));
     connection = gate_connection(gate, at);
     snprintf(step->answer, sizeof step->answer, "%s",
              step->kind == TRANSITION_CUT ? "(fault: the connection is lost before the answer)"
@@ -236,6 +295,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     step->after = actor->state;
     step->blockers = actor->state == REQUEST_BLOCKED ? actor->blockers : 0;
     actor->waits = actor->state == REQUEST_BLOCKED ? step : NULL;
+    runner_free_connection(runner);
     well = well && runner_wake_waiters(runner) && runner_await_deadlock(runner) && runner_pass_time(runner);
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         runner->record.deadlock |= gate_connection(gate, i)->deadlock;
@@ -280,6 +340,8 @@ static bool await_ends(struct request_runner *runner)
         gate_lock(runner->settings.gate);
         for (size_t i = 0; i < ACTORS_MAX; i++)
             all_ended &= runner->actors[i].ended || !runner->actors[i].has_thread;
+        for (size_t i = 0; i < OCCUPIERS_MAX; i++)
+            all_ended &= runner->occupiers[i].ended || !runner->occupiers[i].has_thread;
         bool waits = !all_ended && monotonic_us() < until_us && !interrupted();
         if (waits)
             gate_wait(runner->settings.gate, until_us);
@@ -301,7 +363,19 @@ bool runner_end(struct request_runner *runner)
     record->stuck |= !all_ended;
     if (all_ended)
         well = well && runner_await_transactions(runner);
-    if (!all_ended) {
+    /* Requests that occupy connections have done nothing so far, and may do something when they lose them. So the service is stopped before
+     * that, with all that its pool has kept. */
+    const bool stops = runner->occupied > 0;
+    bool read = false;
+    if (stops) {
+        gate_unlock(gate);
+        read = well && shop_service_runs(runner->settings.service) &&
+               shop_database_read(runner->settings.database, &record->after);
+        shop_service_stop(runner->settings.service);
+        runner->stopped = true;
+        gate_lock(gate);
+    }
+    if (!all_ended || stops) {
         gate_cut(gate);
         gate_hold(gate, false);
         limit_requests(runner);
@@ -309,7 +383,7 @@ bool runner_end(struct request_runner *runner)
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         gate_connection(gate, i)->deadlock = false;
     gate_unlock(gate);
-    if (!all_ended && !await_ends(runner)) {
+    if (!stops && !all_ended && !await_ends(runner)) {
         shop_service_stop(runner->settings.service);
         runner->stopped = true;
     }
@@ -317,6 +391,10 @@ bool runner_end(struct request_runner *runner)
         join(&runner->actors[i]);
         record->answers[i] = runner->actors[i].answer;
     }
+    for (size_t i = 0; i < OCCUPIERS_MAX; i++)
+        join(&runner->occupiers[i]);
+    if (stops)
+        return read;
     return well && shop_service_runs(runner->settings.service) &&
            shop_database_read(runner->settings.database, &record->after);
 }
@@ -347,6 +425,11 @@ void runner_watch(struct request_runner *runner, bool watches)
     runner->watches = watches;
 }
 
+void runner_set_routines(struct request_runner *runner, const struct shop_routines *routines)
+{
+    runner->routines = routines;
+}
+
 void runner_set(struct request_runner *runner, size_t requests, bool reads_stock)
 {
     runner->settings.requests = requests;
@@ -364,7 +447,11 @@ struct request_runner *runner_open(const struct runner_settings *settings)
     }
     runner->settings = *settings;
     for (size_t i = 0; i < ACTORS_MAX; i++)
-        runner->actors[i] = (struct actor){.runner = runner, .number = (unsigned)i, .at = NOWHERE};
+        runner->actors[i] = (struct actor){
+            .runner = runner, .number = (unsigned)i, .nth = (unsigned)i + 1, .at = NOWHERE};
+    for (size_t i = 0; i < OCCUPIERS_MAX; i++)
+        runner->occupiers[i] = (struct actor){
+            .runner = runner, .number = ACTORS_MAX, .nth = (unsigned)(ACTORS_MAX + i) + 1, .at = NOWHERE};
     return runner;
 }
 
@@ -382,6 +469,10 @@ void runner_close(struct request_runner *runner)
     for (size_t i = 0; i < ACTORS_MAX; i++) {
         join(&runner->actors[i]);
         shop_exchange_close(&runner->actors[i].exchange);
+    }
+    for (size_t i = 0; i < OCCUPIERS_MAX; i++) {
+        join(&runner->occupiers[i]);
+        shop_exchange_close(&runner->occupiers[i].exchange);
     }
     free(runner);
 }

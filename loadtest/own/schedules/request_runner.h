@@ -11,6 +11,7 @@
 
 enum {
     RUN_STEPS_MAX = 250,                     /* fewer than DEPTH_MAX of the search */
+    OCCUPIERS_MAX = 40,                      /* further requests, which occupy connections of a pool */
     RUN_WAITS_FOR_OTHERS = 1 << ACTORS_MAX,  /* a session of PostgreSQL that belongs to no request */
     RUN_WAITS_FOR_COMMAND = 2 << ACTORS_MAX, /* a command to Redis, as BLPOP does */
 };
@@ -54,6 +55,10 @@ struct run_record {
     bool stuck;   /* no request could go on; the connections were closed */
     bool slept;   /* a request waited in the program, and continued although no other did anything */
     bool faulted; /* the fault of the settings happened */
+    /* Statements that may have been overtaken inside, where the gate cannot hold them: outside and in a transaction; "": none. */
+    char inside[MESSAGE_TEXT], inside_open[MESSAGE_TEXT];
+    /* A statement that ran in the transaction of another request, and the last one of that before it; "": none. */
+    char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT];
 };
 
 struct request_runner;
@@ -82,8 +87,24 @@ int64_t runner_quiet_ms(const struct request_runner *runner);
 void runner_measure(struct request_runner *runner);
 /* From the next start, with one request alone: it is an error if that sends two statements at the same time. */
 void runner_watch(struct request_runner *runner, bool watches);
+/* From the next start: what runs inside statements, which must outlive the runner. Statements outside a transaction that are not atomic get
+ * a step for their COMMIT, as if they were in one. */
+void runner_set_routines(struct request_runner *runner, const struct shop_routines *routines);
 /* From the next start: as many requests, and READS_STOCK of the settings. */
 void runner_set(struct request_runner *runner, size_t requests, bool reads_stock);
+
+/* From the next start: before the requests of the schedule, as many more are sent and held at their first statements, so that they occupy
+ * connections of the service's pool. 0: none. FREES: once each request of the schedule has sent a statement, one of these connections is
+ * closed, so that the pool has another one from then on. */
+void runner_occupy(struct request_runner *runner, size_t connections, bool frees);
+/* Finds out how many connections the pool of the service has: sends requests until one waits in the program and the others are held in
+ * PostgreSQL. RET_SIZE is 0 if there is no pool, no SQL at the beginning, or no limit below OCCUPIERS_MAX. Ends them all; nothing of them has
+ * run. */
+bool runner_measure_pool(struct request_runner *runner, size_t *ret_size);
+/* The statements of the last schedule are those of one request alone: they tell later whose a statement is. */
+void runner_learn(struct request_runner *runner);
+/* One request alone takes a lock that belongs to its session. */
+bool runner_locks_session(const struct request_runner *runner);
 
 /* Resets, and sends the requests up to their first statements. The functions return false having said why on stderr. */
 bool runner_start(struct request_runner *runner);

@@ -18,14 +18,15 @@ enum {
 
 struct actor {
     struct request_runner *runner;
-    unsigned number;
+    unsigned number; /* ACTORS_MAX: it occupies a connection, and is no actor of the schedule */
+    unsigned nth;    /* {request}, from 1 */
     struct shop_exchange exchange;
     pthread_t thread;
     atomic_int_fast64_t until_us;   /* then it is given up; the time while it is held does not count */
     bool has_thread, ended, failed; /* ENDED: the answer is there; with the gate's lock */
     bool crashed, cuts;             /* CUTS: the answer to its statement will be lost */
-    unsigned steps;
-    size_t queued; /* bytes behind the statement at which it is held */
+    unsigned steps, sent;           /* SENT: statements, without the COMMITs that the gate adds */
+    size_t queued;                  /* bytes behind the statement at which it is held */
     struct run_answer answer;
     enum request_state state;
     size_t at; /* the connection that is held or blocked; NOWHERE */
@@ -36,8 +37,15 @@ struct actor {
 struct request_runner {
     struct runner_settings settings;
     struct actor actors[ACTORS_MAX];
+    struct actor occupiers[OCCUPIERS_MAX];
+    size_t occupied;   /* how many of them the next start sends */
+    bool frees, freed; /* one of their connections is closed when each actor has sent a statement; it was */
+    uint64_t alone[RUN_STEPS_MAX]; /* shapes of the statements of one request alone */
+    size_t alone_count;
+    bool locks_session;           /* one request alone does */
     int64_t quiet_us, silence_us; /* SILENCE_US: the longest that was seen */
     struct run_record record;
+    const struct shop_routines *routines; /* NULL: nothing is known about them yet */
     uint64_t fingerprint;
     bool watches, stopped; /* STOPPED: the service, so it is started again */
     unsigned tries;
@@ -80,6 +88,30 @@ bool runner_pass_time(struct request_runner *runner);
 bool runner_can_fault(const struct request_runner *runner, const struct actor *actor);
 /* Closes the connections on which ACTOR works; what it sends from now on is refused. */
 bool runner_crash(struct request_runner *runner, struct actor *actor);
+
+/* The held statement of CONNECTION gets a step for its COMMIT. */
+bool runner_splits(const struct request_runner *runner, const struct gate_connection *connection);
+
+/* ---- the pool; request_pool.c ----- */
+
+/* Sends the requests that occupy connections. With the gate's lock, as the next ones. */
+bool runner_send_occupiers(struct request_runner *runner);
+/* Another request than ACTOR is held or blocked on connection AT. */
+bool runner_is_taken(const struct request_runner *runner, const struct actor *actor, size_t at);
+/* Closes a connection of an occupier if it is time for that: then the pool has room for another one. */
+void runner_free_connection(struct request_runner *runner);
+/* Others use the whole pool, so ACTOR, which has sent no statement, waits for a connection. */
+bool runner_pool_is_busy(const struct request_runner *runner, const struct actor *actor);
+/* While others wait for a connection: is the statement held on CONNECTION the next one of ACTOR, as far as one request alone tells? */
+bool runner_may_send(const struct request_runner *runner, const struct actor *actor,
+                     const struct gate_connection *connection);
+/* ACTOR has sent the statement that is held on CONNECTION, which belonged to another request before: keeps it if a transaction is open there. */
+void runner_note_stranger(struct request_runner *runner, const struct actor *actor,
+                          const struct gate_connection *connection);
+/* Starts the thread of ACTOR, and waits until it has come to rest. */
+bool runner_send(struct request_runner *runner, struct actor *actor);
+/* A hash of a statement without literals, numbers and parameters. */
+uint64_t runner_shape(uint64_t hash, const char *text);
 
 /* ---- the record ----- */
 

@@ -59,7 +59,7 @@ static bool another_is_inside(const struct request_runner *runner, const struct 
 static bool is_late(const struct request_runner *runner, const struct gate_connection *connection)
 {
     return connection->used && connection->transaction != 'I' && connection->owner != GATE_NO_OWNER &&
-           runner->actors[connection->owner].ended;
+           connection->owner < ACTORS_MAX && runner->actors[connection->owner].ended;
 }
 
 /* Requests can answer first, and then end a transaction. A rollback changes nothing, so it passes; what comes before a commit would run while
@@ -114,11 +114,10 @@ static size_t find_held(struct request_runner *runner, struct actor *actor, bool
         struct gate_connection *connection = gate_connection(gate, i);
         if (!connection->used || !connection->held)
             continue;
-        bool is_others = false;
-        for (size_t other = 0; other < runner->settings.requests; other++)
-            is_others |= runner->actors[other].at == i && &runner->actors[other] != actor;
-        if (is_others || is_late(runner, connection) || (is_unclear && connection->transaction == 'I'))
+        if (runner_is_taken(runner, actor, i) || !runner_may_send(runner, actor, connection) ||
+            is_late(runner, connection) || (is_unclear && connection->transaction == 'I'))
             continue;
+        runner_note_stranger(runner, actor, connection);
         connection->owner = (int)actor->number;
         if (actor->crashed)
             gate_refuse(gate, i);
@@ -261,7 +260,8 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
             actor->state = REQUEST_BLOCKED;
             return true;
         }
-        if (runner->quiet_us > 0 && monotonic_us() - silent_since > runner->quiet_us) {
+        if ((runner->quiet_us > 0 && monotonic_us() - silent_since > runner->quiet_us) ||
+            runner_pool_is_busy(runner, actor)) {
             if (!has_come_to_rest(runner, actor, true))
                 actor->state = REQUEST_INSIDE;
             return true;

@@ -4,6 +4,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/explore/core/transition.h"
 #include "loadtest/own/gate/statement_gate.h"
+#include "loadtest/own/schedules/request_runner.h"
 #include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
 #include "loadtest/testbed/testbed.h"
@@ -34,16 +35,15 @@ bool saved_schedule_write(const char *dir, const char *description, const json_t
         well = json_array_append_new(env, json_string(settings->env.item[i])) == 0;
     char command[2 * PATH_MAX + 64];
     snprintf(command, sizeof command, "loadtest explore %s --replay %s", description, ret_path);
-    json_auto_t *document = well ? json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:O, s:s*, s:s, s:O}",
-                                             "kind", KIND, "command", command, "schedule",
-                                             result_text(found, "schedule"), "verdict",
-                                             result_text(found, "verdict"), "stock",
-                                             (json_int_t)settings->stock, "requests",
-                                             (json_int_t)settings->requests, "instances",
-                                             (json_int_t)settings->instances, "env", env, "expire_key",
-                                             settings->expire_key, "cause", result_text(found, "cause"),
-                                             "steps", json_object_get(found, "steps"))
-                                 : NULL;
+    json_auto_t *document =
+        well ? json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:O, s:s*, s:s, s:O}", "kind", KIND,
+                         "command", command, "schedule", result_text(found, "schedule"), "verdict",
+                         result_text(found, "verdict"), "stock", (json_int_t)settings->stock, "requests",
+                         (json_int_t)settings->requests, "instances", (json_int_t)settings->instances,
+                         "occupied", (json_int_t)settings->occupied, "frees", settings->frees, "env", env,
+                         "expire_key", settings->expire_key, "cause", result_text(found, "cause"), "steps",
+                         json_object_get(found, "steps"))
+             : NULL;
     char *text = document ? json_dumps(document, JSON_INDENT(2)) : NULL;
     if (!text)
         complain("out of memory");
@@ -56,7 +56,8 @@ bool saved_schedule_write(const char *dir, const char *description, const json_t
 static bool is_valid(const struct saved_schedule *saved)
 {
     return saved->stock >= 1 && saved->stock <= 1000 && saved->requests >= 2 &&
-           saved->requests <= ACTORS_MAX && saved->instances >= 1 && saved->instances <= INSTANCES_MAX;
+           saved->requests <= ACTORS_MAX && saved->instances >= 1 && saved->instances <= INSTANCES_MAX &&
+           saved->occupied >= 0 && saved->occupied <= OCCUPIERS_MAX;
 }
 
 bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
@@ -64,16 +65,17 @@ bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
     json_error_t error;
     json_t *document = json_load_file(path, 0, &error), *env = NULL, *word, *step;
     const char *kind = "";
-    json_int_t stock = 0, requests = 0, instances = 0;
+    json_int_t stock = 0, requests = 0, instances = 0, occupied = 0;
     size_t i;
     if (!document) {
         complain("--replay: %s: line %d: %s", path, error.line, error.text);
         return false;
     }
     *ret_saved = (struct saved_schedule){.document = document};
-    bool well = json_unpack(document, "{s:s, s:s, s:I, s:I, s:I, s:o, s?s}", "kind", &kind, "schedule",
+    bool well = json_unpack(document, "{s:s, s:s, s:I, s:I, s:I, s?I, s:o, s?s}", "kind", &kind, "schedule",
                             &ret_saved->schedule, "stock", &stock, "requests", &requests, "instances",
-                            &instances, "env", &env, "expire_key", &ret_saved->expire_key) == 0 &&
+                            &instances, "occupied", &occupied, "env", &env, "expire_key",
+                            &ret_saved->expire_key) == 0 &&
                 strcmp(kind, KIND) == 0 && json_is_array(env) && json_array_size(env) <= TEXTS_MAX;
     if (well) {
         json_array_foreach(env, i, word) {
@@ -88,6 +90,8 @@ bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
         ret_saved->stock = stock;
         ret_saved->requests = requests;
         ret_saved->instances = instances;
+        ret_saved->occupied = occupied;
+        ret_saved->frees = json_is_true(json_object_get(document, "frees"));
     }
     if (well && is_valid(ret_saved))
         return true;

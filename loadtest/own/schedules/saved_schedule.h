@@ -9,12 +9,13 @@
 #include <stdint.h>
 
 struct saved_schedule {
-    const char *schedule; /* schedule_text.h; NULL: none was read */
-    int64_t stock, requests, instances;
-    struct texts env;       /* words of --env */
-    const char *expire_key; /* of --expire-key; NULL: none */
-    const json_t *steps;    /* as explored_schedule writes them; NULL: none */
-    json_t *document;       /* owns the texts and the steps */
+    const char *schedule;                         /* schedule_text.h; NULL: none was read */
+    int64_t stock, requests, instances, occupied; /* of --occupied */
+    bool frees;                                   /* of --frees */
+    struct texts env;                             /* words of --env */
+    const char *expire_key;                       /* of --expire-key; NULL: none */
+    const json_t *steps;                          /* as explored_schedule writes them; NULL: none */
+    json_t *document;                             /* owns the texts and the steps */
 };
 
 /* Writes FOUND, as explored_schedule returns it, to a file in DIR that is named after its verdict, and creates DIR. DESCRIPTION is the path

@@ -1,0 +1,142 @@
+/* Tells which statements are not atomic at READ COMMITTED, by the words that they and the functions that they call consist of. */
+#include "loadtest/own/schedules/statement_inside.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { WORD_MAX = 64, NESTED_MAX = 4 };
+
+/* ---- words ------------------------------------------------------------------------------------------------------------ */
+
+/* Moves *AT behind what is no word: blanks, signs, quoted texts and comments. A semicolon with text behind it counts in *RET_ENDS. */
+static void skip(const char **at, unsigned *ret_ends)
+{
+    const char *text = *at, *end;
+    while (*text && !isalpha((unsigned char)*text) && *text != '_' && (unsigned char)*text < 128) {
+        if (*text == ';')
+            *ret_ends += text[1 + strspn(text + 1, " \n\t;")] != '\0';
+        if (*text == '\'')
+            end = strchr(text + 1, '\'');
+        else if (strncmp(text, "--", 2) == 0)
+            end = strchr(text, '\n');
+        else if (strncmp(text, "/*", 2) == 0)
+            end = strstr(text, "*/");
+        else
+            end = text;
+        text = end ? end + 1 : text + strlen(text);
+    }
+    *at = text;
+}
+
+/* Copies the word at *AT, which begins with a letter, and moves behind it. */
+static void take_word(const char **at, char ret_word[static WORD_MAX])
+{
+    size_t length = 0;
+    for (; isalnum((unsigned char)**at) || **at == '_' || (unsigned char)**at > 127; (*at)++)
+        if (length + 1 < WORD_MAX)
+            ret_word[length++] = **at;
+    ret_word[length] = '\0';
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcasecmp(word, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* What the words of a text say. */
+struct said {
+    char first[WORD_MAX];
+    unsigned ends;      /* semicolons with more behind them */
+    unsigned snapshots; /* statements that read or change rows, at least; one subquery counts as one more */
+    bool writes, selects, touches, uses, ends_transaction;
+};
+
+static void hear(struct said *said, const char *before, const char *word)
+{
+    static const char *const NO_STATEMENT[] = {"for",    "do",    "on", "key",     "of",
+                                               "before", "after", "or", "instead", NULL};
+    static const char *const WRITES[] = {"update", "delete", "merge", "truncate", NULL};
+    static const char *const READS[] = {"select", "perform", "copy", NULL};
+    bool changes = is_one_of(word, WRITES) && !is_one_of(before, NO_STATEMENT),
+         reads = is_one_of(word, READS), runs_text = strcasecmp(word, "execute") == 0;
+    said->snapshots += changes || reads ? 1 : runs_text ? 2 : 0;
+    said->writes |= changes || strcasecmp(word, "insert") == 0;
+    said->selects |= strcasecmp(word, "select") == 0;
+    said->touches |= changes || strcasecmp(word, "from") == 0;
+    said->uses |= strcasecmp(word, "using") == 0;
+    said->ends_transaction |= strcasecmp(word, "commit") == 0 || strcasecmp(word, "rollback") == 0;
+}
+
+static struct said listen(const char *text)
+{
+    struct said said = {0};
+    char before[WORD_MAX] = "", word[WORD_MAX];
+    for (skip(&text, &said.ends); *text; skip(&text, &said.ends)) {
+        take_word(&text, word);
+        if (!*word) {
+            text++;
+            continue;
+        }
+        hear(&said, before, word);
+        if (!*said.first)
+            snprintf(said.first, sizeof said.first, "%s", word);
+        snprintf(before, sizeof before, "%s", word);
+    }
+    return said;
+}
+
+static bool names(const char *text, const char *name)
+{
+    char word[WORD_MAX];
+    unsigned ends = 0;
+    for (skip(&text, &ends); *text; skip(&text, &ends)) {
+        take_word(&text, word);
+        if (!*word)
+            text++;
+        else if (strcasecmp(word, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- functions and triggers --------------------------------------------------------------------------------------------- */
+
+/* The snapshots of all that a text calls, and whether a part of it ends the transaction. */
+static unsigned called(const struct shop_routines *routines, const char *text, unsigned depth, bool *ret_ends)
+{
+    bool writes = listen(text).writes;
+    unsigned snapshots = 0;
+    for (size_t i = 0; i < routines->count && depth < NESTED_MAX; i++) {
+        const struct shop_routine *routine = &routines->item[i];
+        bool fires = routine->is_trigger || routine->is_rule;
+        if ((fires && !writes) || !names(text, routine->name) || text == routine->body)
+            continue;
+        const struct said said = listen(routine->body);
+        *ret_ends |= !fires && said.ends_transaction;
+        snapshots += routine->is_rule ? 2 : routine->is_trigger ? 0 : said.snapshots;
+        snapshots += called(routines, routine->body, depth + 1, ret_ends);
+    }
+    return snapshots;
+}
+
+struct statement_inside statement_inside(const struct shop_routines *routines, const char *text)
+{
+    static const char *const IN_A_BLOCK[] = {"select", "insert", "update", "delete", "merge",
+                                             "with",   "call",   "do",     "values", NULL};
+    static const char *const READS_BESIDE[] = {"update", "merge", NULL};
+    const struct said said = listen(text);
+    bool is_do = strcasecmp(said.first, "do") == 0, ends = said.ends_transaction;
+    unsigned inside = called(routines, text, 0, &ends);
+    unsigned outside = is_do ? said.snapshots : said.ends > 0 ? said.ends + 1 : said.touches ? 1 : 0;
+    bool reads_more = said.selects || said.uses ||
+                      (is_one_of(said.first, READS_BESIDE) && names(text, "from"));
+    return (struct statement_inside){
+        .splits = inside > 0 || is_do || said.ends > 0 || (said.writes && reads_more),
+        .can_split = !ends && is_one_of(said.first, IN_A_BLOCK),
+        .several = outside + inside > 1,
+    };
+}
