@@ -18,7 +18,8 @@ struct check_settings {
     int64_t stock;
     int64_t requests; /* 0: four times the stock */
     int64_t connections, repeat, instances;
-    struct texts env;
+    struct texts env, allow;
+    unsigned allowed; /* bits of verdicts */
     struct output_settings output;
     struct shop_description description;
 };
@@ -26,8 +27,9 @@ struct check_settings {
 #define AT(member) offsetof(struct check_settings, member)
 
 static const struct option_row ROWS[] = {
-    {"--stock", "N", OPTION_NUMBER, AT(stock), 1, 1000000, NULL,
-     "Units in stock: {stock} in the file. The command asks for the stock after each reset."},
+    {"--stock", "N", OPTION_NUMBER, AT(stock), 0, 1000000, NULL,
+     "Units in stock: {stock} in the file. The command asks for the stock after each reset. 0: 100, or 101 if \"units\" divides "
+     "100, so that some are left over."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 0, REQUESTS_MAX, NULL,
      "Requests in each run. 0: enough to buy four times the stock."},
     {"--connections", "C", OPTION_NUMBER, AT(connections), 1, 900, NULL,
@@ -37,6 +39,8 @@ static const struct option_row ROWS[] = {
      "Processes of the service that share the database. The command starts them, so the file needs \"start\" and {port}."},
     {"--env", "NAME=VALUE", OPTION_TEXTS, AT(env), 0, 0, NULL,
      "An environment variable of the service, instead of the one in FILE. Repeat the option for more."},
+    {"--allow", "VERDICT", OPTION_TEXTS, AT(allow), 0, 0, NULL,
+     "turned-away or failing: count it as clean, for a service that may refuse or fail. Repeat the option for both."},
 };
 
 static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
@@ -48,7 +52,11 @@ static int begin(void *context, const struct texts *operands)
         return ENDED_USAGE;
     if (!shop_description_read(operands->item[0], &settings->description))
         return ENDED_USAGE;
-    return shop_can_have_env(&settings->description, &settings->env) &&
+    if (settings->stock == 0)
+        settings->stock = settings->description.units > 1 && 100 % settings->description.units == 0 ? 101
+                                                                                                    : 100;
+    return check_allowed(&settings->allow, &settings->allowed) &&
+                   shop_can_have_env(&settings->description, &settings->env) &&
                    shop_can_have_instances(&settings->description, (size_t)settings->instances)
                ? COMMAND_GOES_ON
                : ENDED_USAGE;
@@ -106,8 +114,10 @@ static bool probe(struct check *check)
 static struct check_counts count(const struct check *check, const struct shop_stock *after)
 {
     const struct shop_answers *answers = &check->answers;
-    return check_counts_of(&check->settings->description, &check->before, after, answers->sold,
-                           answers->failed + answers->unanswered);
+    const struct check_answers counted = {.acknowledged = answers->sold,
+                                          .refused = answers->sold_out,
+                                          .unclear = answers->failed + answers->unanswered};
+    return check_counts_of(&check->settings->description, &check->before, after, &counted);
 }
 
 /* A service may answer before the order is in the database, and may still work on a request that it has not answered in time: it gets a
@@ -169,7 +179,7 @@ static json_t *run_once(struct check *check, int64_t number)
                       *check->answers.first_failure ? check->answers.first_failure : "sold out");
         return NULL;
     }
-    json_t *row = check_row_new(number, &counts, &check->answers);
+    json_t *row = check_row_new(number, &counts, &check->answers, settings->allowed);
     if (!row)
         complain("out of memory");
     return row;
@@ -250,7 +260,8 @@ static const struct command COMMAND = {
                 "started.\n"
                 "\n"
                 "Verdicts: clean; oversold (more units were sold than there were); drift (stock and sales do not add "
-                "up); invariant-broken; answers-lost (an acknowledged order is missing). Exit status 1 if a run is "
+                "up); invariant-broken; answers-lost (an acknowledged order is missing); turned-away (buyers were refused "
+                "although units were left); failing (more than 5 % of the answers say neither sold nor sold out). Exit status 1 if a run is "
                 "not clean.",
             .example = "loadtest check shop.json --instances 2 --repeat 3 --export-junit check.xml",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
@@ -262,7 +273,7 @@ static const struct command COMMAND = {
 int check_main(int argc, char **argv)
 {
     struct check_settings settings = {
-        .stock = 100, .connections = 16, .repeat = 1, .instances = 1, .output = OUTPUT_DEFAULTS};
+        .connections = 16, .repeat = 1, .instances = 1, .output = OUTPUT_DEFAULTS};
     int status = run_command(&COMMAND, argc, argv, &settings);
     shop_description_free(&settings.description);
     return status;

@@ -22,7 +22,7 @@ static const struct column COLUMNS[] = {
     {"latency_ms.p99", "p99\nms", COLUMN_NUMBER, 2, SHOW_ALL, 3, "99 of 100 answers came within this time"},
     {"orders_per_s", "orders/s", COLUMN_NUMBER, 0, SHOW_ALL, 3, "acknowledged orders per second"},
     {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0,
-     "clean: answers, stock and orders agree; oversold, drift, invariant-broken, answers-lost: the first that applies"},
+     "clean: answers, stock and orders agree; oversold, drift, invariant-broken, answers-lost, turned-away, failing: the first that applies"},
 };
 /* clang-format on */
 
@@ -81,6 +81,14 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
                    unacknowledged))
         return false;
     if (*broken && !notes_add(notes, NOTE_WITNESS, "Run %" PRId64 ": this is not true: %.300s", run, broken))
+        return false;
+    if (result_number(row, "sold_out") > 0 && result_number(row, "left") > 0 &&
+        !notes_add(
+            notes, NOTE_WARNING,
+            "Run %" PRId64 ": %" PRId64 " units were left although %" PRId64
+            " requests were refused as sold out. If a buyer may be turned away while another one buys, use --allow "
+            "turned-away.",
+            run, result_number(row, "left"), result_number(row, "sold_out")))
         return false;
     return failed == 0 || notes_add(notes, NOTE_WARNING,
                                     "Run %" PRId64 ": %" PRId64

@@ -1,27 +1,32 @@
 /* Compares the answers, the stock and the orders of one run of `loadtest check`. Pure. */
 #include "loadtest/own/check_row.h"
 
+#include "loadtest/cli/complain.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 struct check_counts check_counts_of(const struct shop_description *description,
                                     const struct shop_stock *before, const struct shop_stock *after,
-                                    int64_t acknowledged, int64_t unclear)
+                                    const struct check_answers *answers)
 {
-    acknowledged *= description->units;
-    unclear *= description->units;
+    int64_t acknowledged = answers->acknowledged * description->units,
+            unclear = answers->unclear * description->units,
+            all = answers->acknowledged + answers->refused + answers->unclear;
     struct check_counts counts = {.sold = after->sold - before->sold, .left = after->left};
     counts.oversold = counts.sold > before->left ? counts.sold - before->left : 0;
     counts.drift = counts.sold - (before->left - after->left);
     counts.lost = acknowledged > counts.sold ? acknowledged - counts.sold : 0;
     counts.unacknowledged = counts.sold > acknowledged + unclear ? counts.sold - acknowledged - unclear : 0;
+    counts.turned_away = answers->refused > 0 && after->left >= description->units;
+    counts.failing = answers->unclear * 100 > all * CHECK_FAILING_PERCENT;
     if (after->broken >= 0)
         counts.broken = description->invariants[after->broken];
     return counts;
 }
 
-enum verdict check_verdict(const struct check_counts *counts)
+enum verdict check_verdict(const struct check_counts *counts, unsigned allowed)
 {
     if (counts->oversold > 0)
         return VERDICT_OVERSOLD;
@@ -29,7 +34,26 @@ enum verdict check_verdict(const struct check_counts *counts)
         return VERDICT_DRIFT;
     if (counts->broken)
         return VERDICT_INVARIANT;
-    return counts->lost > 0 || counts->unacknowledged > 0 ? VERDICT_ANSWERS_LOST : VERDICT_CLEAN;
+    if (counts->lost > 0 || counts->unacknowledged > 0)
+        return VERDICT_ANSWERS_LOST;
+    if (counts->turned_away && !(allowed & 1U << VERDICT_TURNED_AWAY))
+        return VERDICT_TURNED_AWAY;
+    return counts->failing && !(allowed & 1U << VERDICT_FAILING) ? VERDICT_FAILING : VERDICT_CLEAN;
+}
+
+bool check_allowed(const struct texts *names, unsigned *ret_allowed)
+{
+    enum verdict verdict;
+    *ret_allowed = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        if (!verdict_parse(names->item[i], &verdict) ||
+            (verdict != VERDICT_TURNED_AWAY && verdict != VERDICT_FAILING)) {
+            complain("--allow takes turned-away or failing, and not '%.60s'", names->item[i]);
+            return false;
+        }
+        *ret_allowed |= 1U << verdict;
+    }
+    return true;
 }
 
 /* "201 × 100, 409 × 300" */
@@ -53,7 +77,8 @@ static json_t *percentile(const struct shop_answers *answers, double p)
                                   : json_null();
 }
 
-json_t *check_row_new(int64_t number, const struct check_counts *counts, const struct shop_answers *answers)
+json_t *check_row_new(int64_t number, const struct check_counts *counts, const struct shop_answers *answers,
+                      unsigned allowed)
 {
     char statuses[256];
     list_statuses(answers, statuses, sizeof statuses);
@@ -67,5 +92,5 @@ json_t *check_row_new(int64_t number, const struct check_counts *counts, const s
         (json_int_t)answers->failed, "unanswered", (json_int_t)answers->unanswered, "statuses", statuses,
         "first_failure", answers->first_failure, "orders_per_s", round(rate * 10) / 10, "latency_ms", "p50",
         percentile(answers, 0.5), "p99", percentile(answers, 0.99), "broken_invariant", counts->broken,
-        "verdict", verdict_name(check_verdict(counts)));
+        "verdict", verdict_name(check_verdict(counts, allowed)));
 }

@@ -2,10 +2,13 @@
 #ifndef OVERSELL_LOADTEST_OWN_CHECK_ROW_H
 #define OVERSELL_LOADTEST_OWN_CHECK_ROW_H
 
+#include "loadtest/cli/options.h"
 #include "loadtest/own/shop_database.h"
 #include "loadtest/own/shop_load.h"
 #include "loadtest/report/table.h"
 #include "loadtest/stats/verdict.h"
+
+enum { CHECK_FAILING_PERCENT = 5 };
 
 /* Everything in units. */
 struct check_counts {
@@ -16,18 +19,30 @@ struct check_counts {
     int64_t lost;     /* acknowledged with 2xx and not sold */
     int64_t
         unacknowledged; /* sold, and no answer can have been meant: neither 2xx, nor an error, nor silence */
+    bool turned_away;   /* buyers were refused, and the units left at the end were enough for one of them */
+    bool failing;       /* more than CHECK_FAILING_PERCENT of the answers say neither sold nor sold out */
     const char *broken; /* SQL of the first invariant that is not true; NULL: none */
 };
 
-/* Compares the stock before and after a run with its answers: of ACKNOWLEDGED requests, and of UNCLEAR ones, which may have sold. */
+/* How the requests of a run were answered. */
+struct check_answers {
+    int64_t acknowledged, refused; /* sold, sold out */
+    int64_t unclear;               /* neither, or no answer: it may have sold */
+};
+
+/* Compares the stock before and after a run with its answers. */
 struct check_counts check_counts_of(const struct shop_description *description,
                                     const struct shop_stock *before, const struct shop_stock *after,
-                                    int64_t acknowledged, int64_t unclear);
-/* VERDICT_OVERSOLD before VERDICT_DRIFT, VERDICT_INVARIANT, VERDICT_ANSWERS_LOST and VERDICT_CLEAN. */
-enum verdict check_verdict(const struct check_counts *counts);
+                                    const struct check_answers *answers);
+/* The first that applies of VERDICT_OVERSOLD, VERDICT_DRIFT, VERDICT_INVARIANT, VERDICT_ANSWERS_LOST, and, if ALLOWED has not its bit,
+ * VERDICT_TURNED_AWAY and VERDICT_FAILING; else VERDICT_CLEAN. */
+enum verdict check_verdict(const struct check_counts *counts, unsigned allowed);
+/* The names of --allow as bits of verdicts. False, having said why on stderr. */
+bool check_allowed(const struct texts *names, unsigned *ret_allowed);
 
 /* The row of run NUMBER; NULL when out of memory. */
-json_t *check_row_new(int64_t number, const struct check_counts *counts, const struct shop_answers *answers);
+json_t *check_row_new(int64_t number, const struct check_counts *counts, const struct shop_answers *answers,
+                      unsigned allowed);
 
 extern const struct result_kind check_result;
 

@@ -117,10 +117,22 @@ static char *read_schema(const struct shop_description *description)
     return NULL;
 }
 
+/* pg_dump begins and ends its output with commands of psql that allow no others in between. They have no meaning here: blanks replace them. */
+static void blank_commands(char *script)
+{
+    for (char *line = script; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, "\\restrict ", 10) == 0 || strncmp(line, "\\unrestrict ", 12) == 0)
+            memset(line, ' ', strcspn(line, "\n"));
+    }
+}
+
 bool shop_database_load(struct shop_database *database)
 {
     const struct shop_description *description = database->description;
     char *script = read_schema(description);
+    if (script)
+        blank_commands(script);
     wait_from_now(database->db);
     bool well = script && db_run_script(database->db, script) == DB_OK;
     if (script && !well)

@@ -30,6 +30,7 @@ static const struct {
     [FINDING_DEADLOCK] = {"deadlock", false},
     [FINDING_SERIALIZATION_FAILURE] = {"serialization-failure", false},
     [FINDING_LOCK_NOT_AVAILABLE] = {"lock-not-available", false},
+    [FINDING_CONSTRAINT] = {"constraint", false},
     [FINDING_SERIAL] = {"serial", false},
 };
 
@@ -182,6 +183,21 @@ static bool look_at_pair(struct classifier *classifier, struct pair *pair)
 
 /* ---- dirty reads --------------------------------------------------------------------------------------- */
 
+/* A session can read what another one has not committed: not on PostgreSQL, and on MariaDB at READ UNCOMMITTED only, which the specification then
+ * names. */
+static bool can_be_dirty(const struct classifier *classifier)
+{
+    const struct spec *spec = classifier->spec;
+    bool is_named = false;
+    for (size_t i = 0; i < spec->session_count; i++)
+        is_named |= spec->sessions[i].setup.sql && strcasestr(spec->sessions[i].setup.sql, "UNCOMMITTED");
+    for (size_t i = 0; i < spec->step_count; i++)
+        is_named |= strcasestr(spec->steps[i].block.sql, "UNCOMMITTED") != NULL;
+    for (size_t i = 0; i < spec->setup_count; i++)
+        is_named |= strcasestr(spec->setups[i].sql, "UNCOMMITTED") != NULL;
+    return is_named && classifier->execution->connections->control->driver->ends_silently;
+}
+
 /* Does STEP of x see what y has not committed? *ret_dirty. */
 static bool look_for_dirty_read(struct classifier *classifier, const struct pair *pair, size_t step,
                                 bool *ret_dirty)
@@ -208,7 +224,7 @@ static bool look_for_dirty_read(struct classifier *classifier, const struct pair
 static bool classify_dirty_read(struct classifier *classifier, const struct pair *pair, bool *ret_named)
 {
     const struct spec_session *x = &classifier->spec->sessions[pair->x];
-    for (size_t i = 0; i < x->step_count && !*ret_named; i++) {
+    for (size_t i = 0; can_be_dirty(classifier) && i < x->step_count && !*ret_named; i++) {
         size_t step = x->steps[i];
         /* A step that waited for the end of y's transaction does not see it open. */
         if (!returns_rows(results_of(classifier, &classifier->here, step)))
@@ -370,6 +386,9 @@ static bool classify_aborted(struct classifier *classifier, const struct sql_out
     } else if (strcmp(outcome->code, "55P03") == 0 || strcmp(outcome->code, "57014") == 0) {
         kind = FINDING_LOCK_NOT_AVAILABLE;
         what = "A statement gave up its wait for a lock";
+    } else if (strncmp(outcome->code, "23", 2) == 0 || strcmp(outcome->code, "P0001") == 0) {
+        kind = FINDING_CONSTRAINT;
+        what = "A constraint or an exception ended a transaction, so nothing of it remains";
     }
     return name_it(classifier, kind, outcome->aborted,
                    "%s. The other sessions have the outcome of a serial execution. The program must run the "

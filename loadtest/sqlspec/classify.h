@@ -18,6 +18,7 @@ enum finding_kind {
     FINDING_DEADLOCK,         /* from here on no anomaly: an error, and the other sessions are serial */
     FINDING_SERIALIZATION_FAILURE,
     FINDING_LOCK_NOT_AVAILABLE,
+    FINDING_CONSTRAINT,
     FINDING_SERIAL,
     FINDING_COUNT
 };

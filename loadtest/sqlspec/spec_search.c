@@ -247,6 +247,61 @@ static bool is_reproducible(struct spec_search *search)
     return same;
 }
 
+/* ---- steps that always fail ------------------------------------------------------------------------------- */
+
+/* What the serial executions say of the steps. */
+struct failures {
+    size_t executions, failed[SPEC_STEPS_MAX];
+    char error[SPEC_STEPS_MAX][200];
+};
+
+static bool add_execution(struct spec_search *search, const uint8_t *order, struct failures *failures)
+{
+    const struct serial_outcome *found = serial_run(&search->serial, &search->execution, order,
+                                                    search->spec->session_count);
+    if (!found)
+        return false;
+    failures->executions++;
+    for (size_t i = 0; i < search->spec->step_count; i++) {
+        const struct spec_step *step = &search->spec->steps[i];
+        const json_t *results = json_object_get(found->outcome.sessions[step->session], step->name), *result;
+        size_t n;
+        json_array_foreach(results, n, result) {
+            const char *error = json_string_value(json_object_get(result, "error"));
+            if (!error)
+                continue;
+            failures->failed[i]++;
+            (void)snprintf(failures->error[i], sizeof failures->error[i], "%s", error);
+            break;
+        }
+    }
+    return true;
+}
+
+/* A step that fails in every serial execution is a mistake of the file, and shows nothing about concurrency. Each session comes first once, which
+ * is enough. */
+static bool steps_work(struct spec_search *search)
+{
+    const struct spec *spec = search->spec;
+    struct failures *failures = calloc(1, sizeof *failures);
+    uint8_t order[SERIAL_SESSIONS_MAX];
+    bool ok = failures != NULL;
+    for (size_t first = 0; first < spec->session_count && ok; first++) {
+        for (size_t i = 0; i < spec->session_count; i++)
+            order[i] = (uint8_t)((first + i) % spec->session_count);
+        ok = add_execution(search, order, failures);
+    }
+    for (size_t i = 0; i < spec->step_count && ok; i++)
+        if (failures->failed[i] == failures->executions) {
+            complain("%s:%d: step %s fails in every serial execution: %s. Correct its SQL",
+                     search->settings->path, spec->steps[i].block.line, spec->steps[i].name,
+                     failures->error[i]);
+            ok = false;
+        }
+    free(failures);
+    return ok;
+}
+
 /* ---- the result ---------------------------------------------------------------------------------------- */
 
 /* Outcomes that are one row: the same kind, with the same invariant; of an anomaly, between the same sessions. */
@@ -391,8 +446,8 @@ json_t *spec_search(struct connections *connections, const struct spec_settings 
     if (search->spec->session_count > SERIAL_SESSIONS_MAX)
         complain("%s has %zu sessions, but a search takes at most %d. Add permutation lines, or use --replay",
                  settings->path, search->spec->session_count, SERIAL_SESSIONS_MAX);
-    else if (connections_reset(connections) && is_reproducible(search) && run_schedules(search) &&
-             name_outcomes(search))
+    else if (connections_reset(connections) && is_reproducible(search) && steps_work(search) &&
+             run_schedules(search) && name_outcomes(search))
         result = json_pack("{s:o, s:I, s:b, s:f, s:I, s:I, s:f, s:o}", "rows", rows_of(search), "schedules",
                            (json_int_t)search->schedules, "complete", search->complete, "coverage",
                            search_coverage(&search->search), "outcomes", (json_int_t)search->found_count,

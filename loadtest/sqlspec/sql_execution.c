@@ -45,6 +45,35 @@ static bool is_of_concurrency(const char *code)
     return strncmp(code, "40", 2) == 0 || strcmp(code, "55P03") == 0 || strcmp(code, "57014") == 0;
 }
 
+/* An error that ends a transaction of PostgreSQL because of what others have written: a constraint, or an exception that a function raises. */
+static bool is_refusal(const char *code)
+{
+    return strncmp(code, "23", 2) == 0 || strcmp(code, "P0001") == 0;
+}
+
+static int compare_rows(const void *one, const void *other)
+{
+    char *const *left = one, *const *right = other;
+    return strcmp(*left, *right);
+}
+
+/* Rows of SQL without ORDER BY have no sequence, so they are kept sorted. Without memory they stay as they are. */
+static void sort_rows(json_t *rows)
+{
+    size_t count = json_array_size(rows), known = 0;
+    char **texts = calloc(count + 1, sizeof *texts);
+    while (texts && known < count && (texts[known] = json_dumps(json_array_get(rows, known), JSON_COMPACT)))
+        known++;
+    if (texts && known == count) {
+        qsort(texts, count, sizeof *texts, compare_rows);
+        for (size_t i = 0; i < count; i++)
+            (void)json_array_set_new(rows, i, json_loads(texts[i], 0, NULL));
+    }
+    for (size_t i = 0; i < known; i++)
+        free(texts[i]);
+    free(texts);
+}
+
 /* FNV-1a. */
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 {
@@ -54,26 +83,45 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* Notifications may come earlier or later, and carry numbers of processes: they are no part of an outcome. */
-static json_t *without_notifications(const json_t *results)
+/* The results to compare. Notifications may come earlier or later, and carry numbers of processes: they are no part of an outcome. */
+static json_t *comparable(const json_t *results, bool has_sequence)
 {
     json_t *kept = json_array(), *result;
     size_t i;
     json_array_foreach(results, i, result) {
-        if (!json_object_get(result, "notification") && json_array_append(kept, result) != 0)
+        if (json_object_get(result, "notification"))
+            continue;
+        json_t *copy = json_deep_copy(result);
+        if (!has_sequence)
+            sort_rows(json_object_get(copy, "rows"));
+        if (json_array_append_new(kept, copy) != 0)
             break;
     }
     return kept;
 }
 
+/* SQL of the step NAME; of the session's teardown if that is "". */
+static const char *sql_of(const struct sql_execution *execution, size_t session, const char *name)
+{
+    const struct spec *spec = execution->connections->spec;
+    for (size_t i = 0; i < spec->step_count; i++)
+        if (*name && strcmp(spec->steps[i].name, name) == 0)
+            return spec->steps[i].block.sql;
+    const char *sql = spec->sessions[session].teardown.sql;
+    return sql ? sql : "";
+}
+
 static bool keep_results(struct sql_execution *execution, size_t session, const char *name)
 {
     struct session *on = execution->connections->sessions[session];
-    json_t *results = without_notifications(on->results);
+    json_t *results = comparable(on->results,
+                                 strcasestr(sql_of(execution, session, name), "ORDER BY") != NULL);
     const char *code = results_error_code(results);
-    if (is_of_concurrency(code)) {
+    /* On MariaDB only a deadlock ends the transaction; other errors end the statement, and the program goes on. */
+    bool ends_silently = on->driver->ends_silently;
+    if (ends_silently ? strncmp(code, "40", 2) == 0 : is_of_concurrency(code) || is_refusal(code)) {
         execution->outcome.aborted |= 1u << session;
-        if (on->driver->ends_silently)
+        if (ends_silently)
             execution->given_up |= 1u << session;
         if (!execution->outcome.code[0])
             (void)snprintf(execution->outcome.code, sizeof execution->outcome.code, "%.5s", code);

@@ -333,7 +333,8 @@ static void accept_link(struct gate *gate, size_t which)
                                           .port = ntohs(local.sin_port),
                                           .starts = front->protocol->greets,
                                           .transaction = 'I',
-                                          .owner = GATE_NO_OWNER};
+                                          .owner = GATE_NO_OWNER,
+                                          .host = GATE_NO_OWNER};
     gate->links[i] = link;
 }
 

@@ -17,18 +17,19 @@ enum {
 /* One connection of the service, as the explorer may see it between gate_lock and gate_unlock. */
 struct gate_connection {
     bool used;
-    size_t server;             /* index of the gate's server */
-    unsigned port;             /* of the gate's end of the connection to the server; 0: it has none */
-    size_t queued;             /* bytes of the service behind the statement that waits or runs */
-    bool starts;               /* the server does not take statements yet */
-    bool held;                 /* a statement waits for its release */
-    bool trivial;              /* it changes and reads nothing: BEGIN, SET, or a preparation */
-    bool running;              /* a statement was released, and the server has not finished it */
-    bool keep_answers;         /* set by the explorer: what the server answers is held back */
-    bool has_answers;          /* there is some */
-    char transaction;          /* 'I': none, 'T': open, 'E': failed */
-    int owner;                 /* set by the explorer */
-    int32_t pid;               /* of PostgreSQL's process */
+    size_t server;     /* index of the gate's server */
+    unsigned port;     /* of the gate's end of the connection to the server; 0: it has none */
+    size_t queued;     /* bytes of the service behind the statement that waits or runs */
+    bool starts;       /* the server does not take statements yet */
+    bool held;         /* a statement waits for its release */
+    bool trivial;      /* it changes and reads nothing: BEGIN, SET, or a preparation */
+    bool running;      /* a statement was released, and the server has not finished it */
+    bool keep_answers; /* set by the explorer: what the server answers is held back */
+    bool has_answers;  /* there is some */
+    char transaction;  /* 'I': none, 'T': open, 'E': failed */
+    int owner;         /* set by the explorer */
+    int host;          /* and the request that has run a statement in the open transaction; GATE_NO_OWNER */
+    int32_t pid;       /* of PostgreSQL's process */
     char text[MESSAGE_TEXT];   /* the held or running statement, with its parameters */
     char answer[MESSAGE_TEXT]; /* its first row, its command tag or its error */
     bool deadlock;             /* PostgreSQL ended the transaction because of a deadlock */

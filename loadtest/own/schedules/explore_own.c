@@ -3,6 +3,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/command/run_command.h"
+#include "loadtest/own/check_row.h"
 #include "loadtest/own/schedules/explore_own_impl.h"
 #include "loadtest/own/schedules/explore_own_result.h"
 #include "loadtest/report/result.h"
@@ -18,7 +19,8 @@ static const char *const FAULTS[] = {"none", "expire", "crash", "cut", NULL};
 static const enum transition_kind FAULT_KINDS[] = {TRANSITION_STEP, TRANSITION_EXPIRE, TRANSITION_CRASH,
                                                    TRANSITION_CUT};
 static const struct option_row ROWS[] = {
-    {"--stock", "S", OPTION_NUMBER, AT(stock), 1, 1000, NULL, "Units in stock when a schedule begins."},
+    {"--stock", "S", OPTION_NUMBER, AT(stock), 0, 1000, NULL,
+     "Units in stock when a schedule begins. 0: enough for one request, and as many more as do not suffice for another."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 2, ACTORS_MAX, NULL, "Requests at the same time."},
     {"--instances", "N", OPTION_NUMBER, AT(instances), 1, INSTANCES_MAX, NULL,
      "Instances of the service to start. The command sends request A to the first, B to the second, and so on."},
@@ -29,6 +31,8 @@ static const struct option_row ROWS[] = {
      "pool. A search tries this by itself, and a counterexample says how many it needs."},
     {"--frees", NULL, OPTION_FLAG, AT(frees), 0, 0, NULL,
      "With --occupied: close one of these connections when each request has sent a statement, so that the pool has another one."},
+    {"--allow", "VERDICT", OPTION_TEXTS, AT(allow), 0, 0, NULL,
+     "turned-away or failing: count it as clean, for a service that may refuse or fail. Repeat the option for both."},
     {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULTS,
      "A fault that happens once in each schedule, at any point.\n"
      "expire: the gate deletes a key that a request holds in Redis as a lock.\n"
@@ -149,6 +153,12 @@ static int begin(void *context, const struct texts *operands)
     }
     if (!shop_description_read(explore->path, &explore->description))
         return ENDED_USAGE;
+    if (explore->stock == 0)
+        explore->stock = 2 * explore->description.units - 1;
+    if (!check_allowed(&explore->allow, &explore->allowed)) {
+        shop_description_free(&explore->description);
+        return ENDED_USAGE;
+    }
     if (!explore->description.start[0])
         complain("%s: explore has to start the service, so that it connects to the gate; add start",
                  explore->path);
@@ -263,7 +273,6 @@ static const struct command COMMAND = {
 int explore_own_main(int argc, char **argv)
 {
     static struct explore_own explore = {
-        .stock = 1,
         .requests = 2,
         .max_schedules = 100000,
         .time_limit_ms = 600000,

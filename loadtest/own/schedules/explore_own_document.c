@@ -95,6 +95,14 @@ static bool warn_of_inside(const struct explore_own *explore, json_t *warnings)
     return well;
 }
 
+static bool warn_of_failures(const struct explore_own *explore, json_t *warnings)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " answers say neither sold nor sold out.",
+             explore->unclear, explore->answers);
+    return explore->unclear == 0 || add_warning(warnings, text);
+}
+
 static bool warn_of_stranger(const struct explore_own *explore, json_t *warnings)
 {
     char text[2 * MESSAGE_TEXT];
@@ -111,7 +119,7 @@ static json_t *warnings_of(const struct explore_own *explore)
     json_t *warnings = json_array();
     if (warnings && warn_of_fault(explore, warnings) && warn_of_unseen(explore, warnings) &&
         warn_of_sleep(explore, warnings) && warn_of_inside(explore, warnings) &&
-        warn_of_stranger(explore, warnings) &&
+        warn_of_failures(explore, warnings) && warn_of_stranger(explore, warnings) &&
         (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);

@@ -34,7 +34,9 @@ struct explore_own {
     struct shop_description description;
     int64_t stock, requests, instances, max_schedules, time_limit_ms, show;
     const char *replay, *save;
-    struct texts env;
+    struct texts env, allow;
+    unsigned allowed;         /* bits of the verdicts of --allow */
+    int64_t answers, unclear; /* of all schedules without a fault; UNCLEAR: neither sold nor sold out */
     struct output_settings output;
     bool prints;                 /* the table goes to stdout, and the schedules below it */
     struct saved_schedule saved; /* that --replay names */

@@ -136,7 +136,7 @@ void explored_print(FILE *stream, const json_t *schedule, bool says_cause)
 
 /* clang-format off */
 static const struct column COLUMNS[] = {
-    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "clean: answers, stock and orders agree; not-explored: so they do, but another request can act inside a statement; else the first that applies of oversold, stuck, drift, invariant-broken, answers-lost"},
+    {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "clean: answers, stock and orders agree; not-explored: so they do, but another request can act inside a statement; else the first that applies of oversold, stuck, drift, invariant-broken, answers-lost, turned-away, failing"},
     {"schedules", "schedules", COLUMN_NUMBER, 0, SHOW_ALL, 0, "schedules with this verdict"},
     {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules that were run"},
     {"schedule", "schedule", COLUMN_TEXT, 0, SHOW_ALL, 3, "the one with the fewest switches between requests, for --replay"},

@@ -109,15 +109,20 @@ static bool is_sold(const struct run_answer *answer)
 
 enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record)
 {
-    int64_t acknowledged = 0, unclear = 0;
+    struct check_answers answers = {0};
     for (int64_t i = 0; i < explore->requests; i++) {
-        bool sold = is_sold(&record->answers[i]);
-        acknowledged += sold;
-        unclear += !sold && !shop_is_sold_out(&explore->description, record->answers[i].status);
+        bool sold = is_sold(&record->answers[i]),
+             refused = !sold && shop_is_sold_out(&explore->description, record->answers[i].status);
+        answers.acknowledged += sold;
+        answers.refused += refused;
+        answers.unclear += !sold && !refused;
     }
-    const struct check_counts counts = check_counts_of(&explore->description, &explore->before,
-                                                       &record->after, acknowledged, unclear);
-    enum verdict verdict = check_verdict(&counts);
+    struct check_counts counts = check_counts_of(&explore->description, &explore->before, &record->after,
+                                                 &answers);
+    counts.turned_away &= !record->faulted;
+    /* Which answers fail in one schedule says nothing about their share. */
+    counts.failing = false;
+    enum verdict verdict = check_verdict(&counts, explore->allowed);
     return record->stuck && verdict < VERDICT_STUCK ? VERDICT_STUCK : verdict;
 }
 
@@ -130,6 +135,11 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
         stepped |= 1U << record->steps[i].actor;
     explore->schedules++;
     explore->deadlocks += record->deadlock;
+    for (int64_t i = 0; i < explore->requests && !record->faulted && explore->occupied == 0; i++) {
+        const struct run_answer *answer = &record->answers[i];
+        explore->answers++;
+        explore->unclear += !is_sold(answer) && !shop_is_sold_out(&explore->description, answer->status);
+    }
     explore->faulted |= record->faulted;
     explore->unseen |= sold & ~stepped;
     explore->slept |= record->slept;
@@ -270,13 +280,17 @@ static bool look_for_sleepers(struct explore_own *explore)
     return true;
 }
 
-/* Schedules in which nothing was wrong show nothing if another request can act inside a statement, where the gate cannot hold it. */
+/* Schedules in which nothing was wrong show nothing if too many requests failed, or if another request can act inside a statement, where the
+ * gate cannot hold it. */
 static void withdraw_clean(struct explore_own *explore)
 {
-    if (!*explore->overtaken || explore->worst_count > 0)
+    bool fails = explore->unclear * 100 > explore->answers * CHECK_FAILING_PERCENT &&
+                 !(explore->allowed & 1U << VERDICT_FAILING);
+    enum verdict instead = fails ? VERDICT_FAILING : VERDICT_NOT_EXPLORED;
+    if ((!*explore->overtaken && !fails) || explore->worst_count > 0)
         return;
-    explore->found[VERDICT_NOT_EXPLORED] = explore->found[VERDICT_CLEAN];
-    explore->simplest[VERDICT_NOT_EXPLORED] = explore->simplest[VERDICT_CLEAN];
+    explore->found[instead] = explore->found[VERDICT_CLEAN];
+    explore->simplest[instead] = explore->simplest[VERDICT_CLEAN];
     explore->found[VERDICT_CLEAN] = 0;
 }
 

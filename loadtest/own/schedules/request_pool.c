@@ -152,7 +152,7 @@ void runner_note_stranger(struct request_runner *runner, const struct actor *act
                           const struct gate_connection *connection)
 {
     struct run_record *record = &runner->record;
-    int owner = connection->owner;
+    int owner = connection->host;
     if (connection->trivial || connection->transaction == 'I' || owner == GATE_NO_OWNER ||
         owner >= ACTORS_MAX || owner == (int)actor->number || runner->actors[owner].crashed || *record->host)
         return;

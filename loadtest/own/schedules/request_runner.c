@@ -160,7 +160,7 @@ bool runner_start(struct request_runner *runner)
     gate_lock(gate);
     gate_hold(gate, true);
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
-        gate_connection(gate, i)->owner = GATE_NO_OWNER;
+        gate_connection(gate, i)->owner = gate_connection(gate, i)->host = GATE_NO_OWNER;
     for (size_t i = 0; i < runner->settings.requests; i++) {
         runner->actors[i].at = NOWHERE;
         runner->actors[i].waits = NULL;
@@ -253,6 +253,7 @@ static bool run_statement(struct request_runner *runner, struct actor *actor, st
     gate_release(gate, at);
     bool well = runner_settle(runner, actor) && (!is_overtaken || note_inside(runner, actor, &command));
     connection = gate_connection(gate, at);
+    connection->host = connection->transaction == 'I' ? GATE_NO_OWNER : (int)actor->number;
     snprintf(step->answer, sizeof step->answer, "%s",
              step->kind == TRANSITION_CUT ? "(fault: the connection is lost before the answer)"
                                           : connection->answer);

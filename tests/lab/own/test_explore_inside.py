@@ -12,7 +12,7 @@ import os, queue, threading
 import psycopg2
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-POOL = queue.Queue()
+POOL = queue.LifoQueue()
 for _ in range(3):
     POOL.put(None)
 
