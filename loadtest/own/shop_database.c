@@ -273,53 +273,23 @@ bool shop_database_has_session(struct shop_database *database, int32_t pid, bool
 
 /* ---- what runs inside a statement ------------------------------------------------------------------------ */
 
-bool shop_database_routines(struct shop_database *database, struct shop_routines *ret_routines)
+bool shop_database_routines(struct shop_database *database, struct routines *ret_routines)
 {
-    static const struct statement ST_ROUTINES = {
-        "own_routines",
-        "WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema')"
-        " SELECT p.proname, pg_get_functiondef(p.oid), 'function' FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
-        " WHERE p.prokind IN ('f', 'p') AND p.pronamespace IN (SELECT oid FROM ours) AND p.provolatile = 'v'"
-        " AND l.lanname NOT IN ('c', 'internal') AND NOT EXISTS (SELECT FROM pg_depend d"
-        " WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')"
-        " UNION ALL SELECT c.relname, p.proname, 'trigger' FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
-        " JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal"
-        " UNION ALL SELECT c.relname, '', 'rule' FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class"
-        " WHERE r.rulename <> '_RETURN' AND c.relnamespace IN (SELECT oid FROM ours)"
-        " UNION ALL SELECT c.relname, pg_get_viewdef(c.oid), 'view' FROM pg_class c WHERE c.relkind = 'v'"
-        " AND c.relnamespace IN (SELECT oid FROM ours)",
-        0};
+    static const struct statement ST_ROUTINES = {"own_routines", ROUTINES_SQL, 0};
     AUTO_RESULT rows = NULL;
-    *ret_routines = (struct shop_routines){0};
+    *ret_routines = (struct routines){0};
     wait_from_now(database->db);
     if (db_ready(database->db) != DB_OK || db_run(database->db, &ST_ROUTINES, NULL, &rows) != DB_OK) {
         complain("cannot ask PostgreSQL for the functions and triggers: %s", db_error(database->db));
         return false;
     }
-    int count = PQntuples(rows);
-    ret_routines->item = calloc((size_t)count + 1, sizeof *ret_routines->item);
-    bool ok = ret_routines->item != NULL;
-    for (int row = 0; row < count && ok; row++) {
-        struct shop_routine *routine = &ret_routines->item[ret_routines->count++];
-        routine->name = strdup(PQgetvalue(rows, row, 0));
-        routine->body = strdup(PQgetvalue(rows, row, 1));
-        routine->is_trigger = strcmp(PQgetvalue(rows, row, 2), "trigger") == 0;
-        routine->is_rule = strcmp(PQgetvalue(rows, row, 2), "rule") == 0;
-        ok = routine->name && routine->body;
-    }
+    bool ok = true;
+    for (int row = 0; row < PQntuples(rows) && ok; row++)
+        ok = routines_add(ret_routines, PQgetvalue(rows, row, 0), PQgetvalue(rows, row, 1),
+                          PQgetvalue(rows, row, 2));
     if (!ok)
         complain("out of memory");
     return ok;
-}
-
-void shop_routines_free(struct shop_routines *routines)
-{
-    for (size_t i = 0; i < routines->count; i++) {
-        free(routines->item[i].name);
-        free(routines->item[i].body);
-    }
-    free(routines->item);
-    *routines = (struct shop_routines){0};
 }
 
 bool shop_database_waits_first(struct shop_database *database, int32_t pid, bool *ret_first)

@@ -2,6 +2,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_DATABASE_H
 #define OVERSELL_LOADTEST_OWN_SHOP_DATABASE_H
 
+#include "loadtest/explore/core/statement_inside.h"
 #include "loadtest/own/description.h"
 
 /* A connection to the PostgreSQL of a description. One thread at a time. */
@@ -37,22 +38,9 @@ bool shop_database_blockers(struct shop_database *database, int32_t pid,
 /* Is there a session of process PID? */
 bool shop_database_has_session(struct shop_database *database, int32_t pid, bool *ret_has);
 
-/* A function, trigger, rule or view of the database. */
-struct shop_routine {
-    char *name; /* in a statement: of the function, or of the table or view */
-    char *body; /* its SQL; of a trigger: the function's name; of a rule: "" */
-    bool is_trigger, is_rule;
-};
-
-struct shop_routines {
-    struct shop_routine *item;
-    size_t count;
-};
-
-/* Reads the functions that a statement can call and that see more than one snapshot, the triggers, rules and views; shop_routines_free frees
+/* Reads the functions that a statement can call and that see more than one snapshot, the triggers, rules and views; routines_free frees
  * them. Not those of PostgreSQL itself, of extensions, or written in C. */
-bool shop_database_routines(struct shop_database *database, struct shop_routines *ret_routines);
-void shop_routines_free(struct shop_routines *routines);
+bool shop_database_routines(struct shop_database *database, struct routines *ret_routines);
 /* The session PID waits for a lock: does it hold no lock of a table yet that it has read without a lock, and of one table at most any? Then
  * the wait is for the first thing that it looks at. */
 bool shop_database_waits_first(struct shop_database *database, int32_t pid, bool *ret_first);

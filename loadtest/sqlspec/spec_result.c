@@ -63,7 +63,10 @@ static bool add_notes(const json_t *document, struct notes *notes)
             return false;
     }
     bool complete = json_is_true(json_object_get(document, "complete"));
-    failures = result_verdicts(rows, counts);
+    failures = result_verdicts(rows, counts) - counts[VERDICT_NOT_EXPLORED];
+    if (failures == 0 && counts[VERDICT_NOT_EXPLORED] > 0)
+        return notes_add(notes, NOTE_CLOSING,
+                         "No schedule has an anomaly, and this search does NOT show that there is none.");
     if (failures > 0)
         return notes_add(notes, NOTE_CLOSING, "%zu kind%s of anomaly or broken invariant found.", failures,
                          failures == 1 ? "" : "s");

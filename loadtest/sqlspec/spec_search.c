@@ -364,6 +364,7 @@ static json_t *row_of(const struct spec_search *search, const struct found *foun
 {
     enum verdict verdict = found->outcome.broken                     ? VERDICT_INVARIANT
                            : finding_is_anomaly(found->finding.kind) ? VERDICT_ANOMALY
+                           : search->execution.inside != NO_STEP     ? VERDICT_NOT_EXPLORED
                                                                      : VERDICT_OK;
     return json_pack("{s:s, s:o, s:I, s:f, s:o, s:s, s:s, s:s?, s:o, s:O, s:s}", "outcome",
                      finding_name(found->finding.kind), "sessions", session_names(search->spec, sessions),
@@ -407,6 +408,14 @@ static json_t *warnings_of(const struct spec_search *search)
             json_string(
                 "The contents of the tables were not compared: there are more than 64 tables or 1,000 rows in "
                 "the current schema."));
+    if (search->execution.inside != NO_STEP)
+        (void)json_array_append_new(
+            warnings,
+            json_sprintf(
+                "Not explored: inside step %s, which reads and writes more than once outside a transaction. Another "
+                "session can act in between, and no schedule does that. Put the step into BEGIN and COMMIT, and the "
+                "statements of a function into steps.",
+                search->spec->steps[search->execution.inside].name));
     if (search->repeats > 0)
         (void)json_array_append_new(
             warnings, json_sprintf("%" PRId64

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { CONTROL_US = 10000000, TABLES_MAX = 64, TABLE_ROWS_MAX = 1000, ASK_AFTER_MS = 1 };
 
@@ -144,7 +145,7 @@ static bool keep_results(struct sql_execution *execution, size_t session, const 
 
 void sql_execution_open(struct sql_execution *execution, struct connections *connections)
 {
-    *execution = (struct sql_execution){.connections = connections};
+    *execution = (struct sql_execution){.connections = connections, .inside = NO_STEP};
 }
 
 static void forget(struct sql_execution *execution)
@@ -166,6 +167,7 @@ static void forget(struct sql_execution *execution)
 void sql_execution_close(struct sql_execution *execution)
 {
     forget(execution);
+    routines_free(&execution->routines);
     free(execution->tables_sql);
     execution->tables_sql = NULL;
 }
@@ -339,6 +341,45 @@ static bool settle(struct sql_execution *execution)
     return !execution->failed;
 }
 
+/* The functions and triggers that the setup has made. */
+static bool know_routines(struct sql_execution *execution)
+{
+    struct session *control = execution->connections->control;
+    size_t i;
+    json_t *row;
+    if (execution->routines_known || control->driver->ends_silently)
+        return true;
+    if (!session_run(control, ROUTINES_SQL, monotonic_us() + CONTROL_US)) {
+        complain("cannot list the functions and triggers: %s", control->error);
+        return fail(execution);
+    }
+    json_array_foreach(json_object_get(json_array_get(control->results, 0), "rows"), i, row) {
+        if (!routines_add(&execution->routines, json_string_value(json_array_get(row, 0)),
+                          json_string_value(json_array_get(row, 1)),
+                          json_string_value(json_array_get(row, 2)))) {
+            complain("out of memory");
+            return fail(execution);
+        }
+    }
+    execution->routines_known = true;
+    return true;
+}
+
+/* A step outside a transaction is one for its session, and another session can act inside it, which no schedule does. */
+static void note_inside(struct sql_execution *execution, size_t session, size_t step)
+{
+    const struct spec_step *is = &execution->connections->spec->steps[step];
+    const char *sql = is->block.sql;
+    bool begins = strncasecmp(sql, "BEGIN", 5) == 0 || strncasecmp(sql, "START", 5) == 0;
+    if (execution->inside != NO_STEP || is_in_transaction(execution, session) ||
+        (begins && !strcasestr(sql, "COMMIT")))
+        return;
+    const struct statement_inside inside = statement_inside(&execution->routines, sql);
+    bool calls = strncasecmp(sql, "CALL", 4) == 0;
+    if (execution->connections->control->driver->ends_silently ? calls : inside.splits || inside.several)
+        execution->inside = step;
+}
+
 bool sql_execution_step(struct sql_execution *execution, size_t step)
 {
     struct connections *connections = execution->connections;
@@ -346,6 +387,9 @@ bool sql_execution_step(struct sql_execution *execution, size_t step)
     struct session *on = connections->sessions[session];
     if (execution->failed || number == SPEC_STEPS_MAX)
         return fail(execution);
+    if (!know_routines(execution))
+        return false;
+    note_inside(execution, session, step);
     execution->position[session] = number;
     execution->open[number] = 0;
     execution->started[execution->length++] = step;

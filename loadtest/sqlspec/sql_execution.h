@@ -2,6 +2,7 @@
 #ifndef OVERSELL_LOADTEST_SQLSPEC_SQL_EXECUTION_H
 #define OVERSELL_LOADTEST_SQLSPEC_SQL_EXECUTION_H
 
+#include "loadtest/explore/core/statement_inside.h"
 #include "loadtest/sqlspec/connections.h"
 
 #define NO_STEP SIZE_MAX
@@ -24,7 +25,10 @@ char *sql_outcome_text(const struct sql_outcome *outcome, uint32_t sessions);
 struct sql_execution {
     struct connections *connections;
     bool tables_known, tables_too_large;
-    char *tables_sql; /* reads the tables; NULL: there are none */
+    bool routines_known;
+    struct routines routines; /* of PostgreSQL; none of MariaDB */
+    size_t inside;            /* the first step that ran as a transaction and is not atomic; NO_STEP */
+    char *tables_sql;         /* reads the tables; NULL: there are none */
     /* Of the current execution: */
     size_t running
         [SPEC_SESSIONS_MAX]; /* a step that was started and has not ended; NO_STEP: the session is idle */

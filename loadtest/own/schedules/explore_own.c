@@ -242,7 +242,7 @@ static int run(void *context)
         shop_servers_close(&explore->servers);
     }
     shop_description_free(&explore->description);
-    shop_routines_free(&explore->routines);
+    routines_free(&explore->routines);
     saved_schedule_free(&explore->saved);
     if (!well || explore->found[VERDICT_NOT_EXPLORED] > 0)
         return ENDED_ENVIRONMENT;

@@ -50,9 +50,9 @@ struct explore_own {
     char redis_url[GATE_URL]; /* and {redis} */
     struct redis_control *redis;
     const char *faults, *expire_key;
-    bool faulted;                  /* in one of the schedules */
-    unsigned unseen;               /* bits of the requests that placed an order without a step */
-    struct shop_routines routines; /* of the database, after the service has started */
+    bool faulted;             /* in one of the schedules */
+    unsigned unseen;          /* bits of the requests that placed an order without a step */
+    struct routines routines; /* of the database, after the service has started */
     char overtaken[MESSAGE_TEXT],
         overtaken_open[MESSAGE_TEXT];                /* of the first schedule that had such a statement */
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT]; /* as in a record; "": none */

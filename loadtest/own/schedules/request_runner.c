@@ -1,7 +1,7 @@
 /* Runs a few requests to a user's service, each held at its next statement until the caller lets it run. */
 #include "loadtest/own/schedules/request_runner_impl.h"
 
-#include "loadtest/own/schedules/statement_inside.h"
+#include "loadtest/explore/core/statement_inside.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
@@ -426,7 +426,7 @@ void runner_watch(struct request_runner *runner, bool watches)
     runner->watches = watches;
 }
 
-void runner_set_routines(struct request_runner *runner, const struct shop_routines *routines)
+void runner_set_routines(struct request_runner *runner, const struct routines *routines)
 {
     runner->routines = routines;
 }

@@ -89,7 +89,7 @@ void runner_measure(struct request_runner *runner);
 void runner_watch(struct request_runner *runner, bool watches);
 /* From the next start: what runs inside statements, which must outlive the runner. Statements outside a transaction that are not atomic get
  * a step for their COMMIT, as if they were in one. */
-void runner_set_routines(struct request_runner *runner, const struct shop_routines *routines);
+void runner_set_routines(struct request_runner *runner, const struct routines *routines);
 /* From the next start: as many requests, and READS_STOCK of the settings. */
 void runner_set(struct request_runner *runner, size_t requests, bool reads_stock);
 

@@ -45,7 +45,7 @@ struct request_runner {
     bool locks_session;           /* one request alone does */
     int64_t quiet_us, silence_us; /* SILENCE_US: the longest that was seen */
     struct run_record record;
-    const struct shop_routines *routines; /* NULL: nothing is known about them yet */
+    const struct routines *routines; /* NULL: nothing is known about them yet */
     uint64_t fingerprint;
     bool watches, stopped; /* STOPPED: the service, so it is started again */
     unsigned tries;

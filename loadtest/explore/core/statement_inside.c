@@ -1,22 +1,71 @@
 /* Tells which statements are not atomic at READ COMMITTED, by the words that they and the functions that they call consist of. */
-#include "loadtest/own/schedules/statement_inside.h"
+#include "loadtest/explore/core/statement_inside.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 enum { WORD_MAX = 64, NESTED_MAX = 4 };
 
+const char ROUTINES_SQL[] =
+    "WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema')"
+    " SELECT p.proname, pg_get_functiondef(p.oid), 'function' FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
+    " WHERE p.prokind IN ('f', 'p') AND p.pronamespace IN (SELECT oid FROM ours) AND p.provolatile = 'v'"
+    " AND l.lanname NOT IN ('c', 'internal') AND NOT EXISTS (SELECT FROM pg_depend d"
+    " WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')"
+    " UNION ALL SELECT c.relname, p.proname, 'trigger' FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+    " JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal"
+    " UNION ALL SELECT c.relname, '', 'rule' FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class"
+    " WHERE r.rulename <> '_RETURN' AND c.relnamespace IN (SELECT oid FROM ours)"
+    " UNION ALL SELECT c.relname, pg_get_viewdef(c.oid), 'view' FROM pg_class c WHERE c.relkind = 'v'"
+    " AND c.relnamespace IN (SELECT oid FROM ours)";
+
+bool routines_add(struct routines *routines, const char *name, const char *body, const char *kind)
+{
+    struct routine *grown = realloc(routines->item, (routines->count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    routines->item = grown;
+    struct routine *routine = &grown[routines->count++];
+    *routine = (struct routine){.name = strdup(name),
+                                .body = strdup(body),
+                                .is_trigger = strcmp(kind, "trigger") == 0,
+                                .is_rule = strcmp(kind, "rule") == 0};
+    return routine->name && routine->body;
+}
+
+void routines_free(struct routines *routines)
+{
+    for (size_t i = 0; i < routines->count; i++) {
+        free(routines->item[i].name);
+        free(routines->item[i].body);
+    }
+    free(routines->item);
+    *routines = (struct routines){0};
+}
+
 /* ---- words ------------------------------------------------------------------------------------------------------------ */
 
-/* Moves *AT behind what is no word: blanks, signs, quoted texts and comments. A semicolon with text behind it counts in *RET_ENDS. */
+/* Behind a semicolon: another statement than the end of a transaction. */
+static bool goes_on(const char *text)
+{
+    static const char *const ENDS[] = {"commit", "end", "rollback", NULL};
+    text += strspn(text, " \n\t;");
+    for (size_t i = 0; ENDS[i]; i++)
+        if (strncasecmp(text, ENDS[i], strlen(ENDS[i])) == 0)
+            return false;
+    return *text != '\0';
+}
+
+/* Moves *AT behind what is no word: blanks, signs, quoted texts and comments. A semicolon with another statement behind it counts in *RET_ENDS. */
 static void skip(const char **at, unsigned *ret_ends)
 {
     const char *text = *at, *end;
     while (*text && !isalpha((unsigned char)*text) && *text != '_' && (unsigned char)*text < 128) {
         if (*text == ';')
-            *ret_ends += text[1 + strspn(text + 1, " \n\t;")] != '\0';
+            *ret_ends += goes_on(text + 1);
         if (*text == '\'')
             end = strchr(text + 1, '\'');
         else if (strncmp(text, "--", 2) == 0)
@@ -106,12 +155,12 @@ static bool names(const char *text, const char *name)
 /* ---- functions and triggers --------------------------------------------------------------------------------------------- */
 
 /* The snapshots of all that a text calls, and whether a part of it ends the transaction. */
-static unsigned called(const struct shop_routines *routines, const char *text, unsigned depth, bool *ret_ends)
+static unsigned called(const struct routines *routines, const char *text, unsigned depth, bool *ret_ends)
 {
     bool writes = listen(text).writes;
     unsigned snapshots = 0;
     for (size_t i = 0; i < routines->count && depth < NESTED_MAX; i++) {
-        const struct shop_routine *routine = &routines->item[i];
+        const struct routine *routine = &routines->item[i];
         bool fires = routine->is_trigger || routine->is_rule;
         if ((fires && !writes) || !names(text, routine->name) || text == routine->body)
             continue;
@@ -123,7 +172,7 @@ static unsigned called(const struct shop_routines *routines, const char *text, u
     return snapshots;
 }
 
-struct statement_inside statement_inside(const struct shop_routines *routines, const char *text)
+struct statement_inside statement_inside(const struct routines *routines, const char *text)
 {
     static const char *const IN_A_BLOCK[] = {"select", "insert", "update", "delete", "merge",
                                              "with",   "call",   "do",     "values", NULL};
