@@ -1,0 +1,48 @@
+"""Checkouts that were written after public bug reports, and right ones beside them: each gets its right verdict."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from basics import BUILD, ROOT
+from servers import Stack
+from cases.cases import CASES
+
+FOLDER = ROOT / "tests" / "lab" / "cases"
+MODULES = f"{BUILD}/peers/modules/usr/share/nodejs:/usr/share/nodejs"
+
+
+@pytest.fixture(scope="module")
+def servers():
+    """The addresses of a private PostgreSQL and MariaDB, for the specifications."""
+    stack = Stack()
+    try:
+        stack.up("postgres")
+        if shutil.which("mariadb-install-db"):
+            stack.run("up", "--dir", str(stack.servers), "--while", str(os.getpid()), "mariadb")
+        printed = stack.run("env", "--dir", str(stack.servers))
+        found = re.search("^export MARIADB_URL=(.*)$", printed, re.MULTILINE)
+        yield {"postgres": stack.url, "mariadb": found and found[1]}
+    finally:
+        stack.down()
+
+
+def marked(case):
+    file, command, options, *_, wrong = case
+    marks = [pytest.mark.xfail(strict=True, reason=wrong)] if wrong else []
+    return pytest.param(*case[:5], marks=marks, id=f"{command}-{file}{''.join(options)}")
+
+
+@pytest.mark.parametrize(("file", "command", "options", "statuses", "word"), [marked(case) for case in CASES])
+def test_verdict(servers, file, command, options, statuses, word):
+    path = FOLDER / file
+    arguments = [BUILD / "loadtest", command, path, *options]
+    if file.endswith(".spec"):
+        database = servers["mariadb" if "mariadb" in file else "postgres"]
+        if not database:
+            pytest.skip("mariadb-server is not installed: make deps-test")
+        arguments += ["--database", database]
+    ran = subprocess.run(arguments, env={"NODE_PATH": MODULES} | os.environ, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode in statuses and re.search(word, ran.stdout + ran.stderr), ran.stdout + ran.stderr
