@@ -1,0 +1,3 @@
+CREATE TABLE product (id int PRIMARY KEY, count int NOT NULL);
+CREATE TABLE sale (id bigserial PRIMARY KEY);
+INSERT INTO product VALUES (1, 0);
