@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from basics import BUILD, ROOT
 from servers import Stack
+from test_check import needs
 from cases.cases import CASES
 
 FOLDER = ROOT / "tests" / "lab" / "cases"
@@ -37,6 +38,12 @@ def marked(case):
 
 @pytest.mark.parametrize(("file", "command", "options", "statuses", "word"), [marked(case) for case in CASES])
 def test_verdict(servers, file, command, options, statuses, word):
+    if file.endswith("js.json") or "pool-" in file:
+        needs("node", "-e", "require('pg')", packages="node-pg", NODE_PATH=MODULES)
+    if file.startswith("09"):
+        needs("/usr/bin/php", "-r", "exit(extension_loaded('pdo_pgsql') ? 0 : 1);", packages="php-pgsql")
+    if file.startswith("24"):
+        needs("/usr/bin/python3", "-c", "import sqlalchemy", packages="python3-sqlalchemy")
     path = FOLDER / file
     arguments = [BUILD / "loadtest", command, path, *options]
     if file.endswith(".spec"):
