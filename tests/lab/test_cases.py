@@ -31,8 +31,8 @@ def servers():
 
 
 def marked(case):
-    file, command, options, *_, wrong = case
-    marks = [pytest.mark.xfail(strict=True, reason=wrong)] if wrong else []
+    file, command, options, *_, wrong = case  # a reason that starts with "sometimes" is of a verdict that is right in some runs
+    marks = [pytest.mark.xfail(strict=not wrong.startswith("sometimes"), reason=wrong)] if wrong else []
     return pytest.param(*case[:5], marks=marks, id=f"{command}-{file}{''.join(options)}")
 
 
