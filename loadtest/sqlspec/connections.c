@@ -183,6 +183,10 @@ void connections_tear_down_session(struct connections *connections, size_t sessi
     char what[100];
     (void)snprintf(what, sizeof what, "the teardown of session %.60s", of->name);
     (void)run_block(connections, connections->sessions[session], &of->teardown, what);
+    struct session *on = connections->sessions[session];
+    /* A transaction that stays open would let the teardown of the file wait for its locks. */
+    if (on->state == SESSION_IDLE && on->driver->transaction(on) != TRANSACTION_NONE)
+        (void)session_run(on, "ROLLBACK", monotonic_us() + connections->step_us);
 }
 
 void connections_tear_down(struct connections *connections)

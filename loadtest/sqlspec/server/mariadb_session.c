@@ -134,8 +134,14 @@ static enum session_state lose(struct session *session, const char *why)
 /* PostgreSQL's SQLSTATEs for the errors of concurrency, which this server gives others. */
 static const char *code_of(MYSQL *connection)
 {
-    enum { ER_CHECKREAD_NUMBER = 1020, ER_NOWAIT = 3572, ER_STATEMENT_TIMED_OUT = 1969 };
+    enum {
+        ER_AUTOINC_READ_NUMBER = 1467,
+        ER_CHECKREAD_NUMBER = 1020,
+        ER_NOWAIT = 3572,
+        ER_STATEMENT_TIMED_OUT = 1969
+    };
     switch (mysql_errno(connection)) {
+    case ER_AUTOINC_READ_NUMBER: /* the read of the counter met a deadlock */
     case ER_LOCK_DEADLOCK: return "40P01";
     case ER_CHECKREAD_NUMBER: return "40001";
     case ER_LOCK_WAIT_TIMEOUT:

@@ -1,0 +1,67 @@
+/* Which statements are not atomic, as far as their words tell. */
+#include "tests/unit/unit.h"
+
+#include "loadtest/explore/core/statement_inside.h"
+
+static struct routines routines;
+
+static int set_up(void **state)
+{
+    (void)state;
+    assert_true(routines_add(&routines, "claim", "SELECT n FROM t; UPDATE t SET n = n - 1", "function"));
+    assert_true(routines_add(&routines, "one_read", "BEGIN RETURN (SELECT 1); END", "function"));
+    assert_true(routines_add(&routines, "stamp", "BEGIN NEW.at := now(); RETURN NEW; END", "function"));
+    assert_true(
+        routines_add(&routines, "moves", "UPDATE t SET n = 1; COMMIT; UPDATE t SET n = 2", "function"));
+    assert_true(routines_add(&routines, "sale", "claim", "trigger"));
+    assert_true(routines_add(&routines, "product", "stamp", "trigger"));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    routines_free(&routines);
+    return 0;
+}
+
+static void test_statements(void **state)
+{
+    static const struct {
+        const char *text;
+        bool splits, can_split, several;
+    } CASES[] = {
+        {"SELECT count FROM product WHERE id = 1 FOR UPDATE", false, true, false},
+        {"UPDATE product SET count = count - 1 WHERE count >= 1", false, true, false},
+        {"INSERT INTO orders (product_id) VALUES (1)", false, true, false},
+        {"INSERT INTO orders VALUES (1) ON CONFLICT DO UPDATE SET n = 2", false, true, false},
+        {"INSERT INTO orders SELECT 1 WHERE (SELECT count(*) FROM orders) < 1", true, true, false},
+        {"UPDATE unit SET who = 1 WHERE id = (SELECT id FROM unit LIMIT 1)", true, true, false},
+        {"SELECT claim()", true, true, true},
+        {"SELECT 'claim()'", false, true, false},
+        {"SELECT 1 -- claim()", false, true, false},
+        {"SELECT one_read()", true, true, false},
+        {"SELECT one_read() FROM t", true, true, true},
+        {"INSERT INTO sale DEFAULT VALUES", false, true, false},
+        {"UPDATE sale SET n = 1", true, true, true},
+        {"CALL moves()", true, false, true},
+        {"UPDATE a SET n = 1; UPDATE b SET n = 1", true, true, true},
+        {"UPDATE a SET n = 1; COMMIT", false, false, false},
+        {"DO $$ BEGIN PERFORM n FROM t; UPDATE t SET n = 1; END $$", true, true, true},
+        {"COPY t FROM STDIN", false, false, false},
+        {"", false, false, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const struct statement_inside inside = statement_inside(&routines, CASES[i].text);
+        if (inside.splits != CASES[i].splits || inside.can_split != CASES[i].can_split ||
+            inside.several != CASES[i].several)
+            fail_msg("'%s': %d %d %d", CASES[i].text, inside.splits, inside.can_split, inside.several);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_statements)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
