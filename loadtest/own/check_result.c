@@ -54,11 +54,12 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
             run, oversold, drift))
         return false;
     if (oversold > 0 && drift <= 0 &&
-        !notes_add(notes, NOTE_WITNESS,
-                   "Run %" PRId64 ": %" PRId64
-                   " units were sold beyond the stock. Requests checked the stock before others "
-                   "had lowered it.",
-                   run, oversold))
+        !notes_add(
+            notes, NOTE_WITNESS,
+            "Run %" PRId64 ": %" PRId64
+            " units were sold beyond the stock. loadtest explore shows which statements lead to it, and "
+            "whether one request after the other does it as well.",
+            run, oversold))
         return false;
     if (oversold == 0 && drift != 0 &&
         !notes_add(notes, NOTE_WITNESS,

@@ -221,6 +221,51 @@ static void say_stale_read(const struct run_record *record, const struct stateme
                  : "Read with SELECT … FOR UPDATE, or check the stock in the UPDATE itself.");
 }
 
+/* The requests ran one after the other. */
+static bool is_serial(const struct run_record *record)
+{
+    unsigned seen = 0;
+    for (size_t i = 0; i < record->count; i++) {
+        unsigned actor = 1U << record->steps[i].actor;
+        if (record->steps[i].kind != TRANSITION_STEP ||
+            (seen & actor && i > 0 && record->steps[i - 1].actor != record->steps[i].actor))
+            return false;
+        seen |= actor;
+    }
+    return (seen & (seen - 1)) != 0;
+}
+
+/* The step at which the gate held the COMMIT of a statement outside a transaction, while another request acted. The number of steps: none. */
+static size_t find_overtaken(const struct run_record *record, size_t *ret_statement)
+{
+    for (size_t i = 1; i < record->count; i++) {
+        size_t before = i;
+        if (strncmp(record->steps[i].text, "COMMIT (of", 10) != 0)
+            continue;
+        while (before-- > 0 && record->steps[before].actor != record->steps[i].actor)
+            continue;
+        if (before + 1 < i) {
+            *ret_statement = before;
+            return i;
+        }
+    }
+    return record->count;
+}
+
+static bool say_overtaken(const struct run_record *record, char ret_text[static CAUSE_TEXT])
+{
+    size_t statement = 0, commit = find_overtaken(record, &statement);
+    if (commit == record->count)
+        return false;
+    snprintf(
+        ret_text, CAUSE_TEXT,
+        "%c acted before %c had committed (%zu) what its statement %zu did, and read the state before it. A function, a trigger or "
+        "INSERT … SELECT is not atomic at READ COMMITTED. Let it lock a row that all requests share before it reads, or change the stock "
+        "with a condition in the UPDATE.",
+        name_of(record, statement + 1), name_of(record, commit), commit + 1, statement + 1);
+    return true;
+}
+
 void cause_of(const struct run_record *record, enum verdict verdict, char ret_text[static CAUSE_TEXT])
 {
     static struct statement statements[RUN_STEPS_MAX];
@@ -239,6 +284,13 @@ void cause_of(const struct run_record *record, enum verdict verdict, char ret_te
             ret_text, CAUSE_TEXT,
             "The service acknowledged an order that does not exist, or refused a request whose order exists. Answer "
             "only after COMMIT has succeeded.");
+    } else if (is_serial(record)) {
+        snprintf(
+            ret_text, CAUSE_TEXT,
+            "This happens even if the requests run one after the other, so it needs no concurrency. The check of one request is wrong: "
+            "for example, it checks each line of an order alone, or leaves an order behind that it refused.");
+    } else if (say_overtaken(record, ret_text)) {
+        return;
     } else if (find_stale_read(record, statements, &found)) {
         say_stale_read(record, statements, &found, ret_text);
     } else {

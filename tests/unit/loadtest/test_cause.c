@@ -132,7 +132,28 @@ static void test_what_the_statements_do_not_show(void **state)
     expect("The command did not recognize the cause");
     add('A', "SELECT 'not ended");
     add('B', "");
+    add('A', "");
     expect("The command did not recognize the cause");
+}
+
+static void test_no_concurrency_is_needed(void **state)
+{
+    (void)state;
+    add('A', "SELECT count FROM product WHERE id = 1");
+    add('A', "UPDATE product SET count = 0");
+    add('B', "SELECT count FROM product WHERE id = 1");
+    add('B', "UPDATE product SET count = 0");
+    expect("even if the requests run one after the other");
+}
+
+static void test_inside_a_statement(void **state)
+{
+    (void)state;
+    add('A', "SELECT claim()");
+    add('B', "SELECT claim()");
+    add('A', "COMMIT (of the statement before)");
+    add('B', "COMMIT (of the statement before)");
+    expect("B acted before A had committed (3) what its statement 1 did");
 }
 
 /* ---- the notation --------------------------------------------------------------------------------------------------- */
@@ -181,6 +202,8 @@ int main(void)
         cmocka_unit_test(test_a_change_that_is_rolled_back),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_what_the_statements_do_not_show),
+        cmocka_unit_test(test_no_concurrency_is_needed),
+        cmocka_unit_test(test_inside_a_statement),
         cmocka_unit_test(test_a_schedule_is_written_and_read),
         cmocka_unit_test(test_what_is_no_schedule),
     };
