@@ -274,7 +274,7 @@ static int run_command_of(void *context)
         status = ENDED_USAGE;
     } else if (!settings->database || strcmp(settings->database, "postgresql") == 0) {
         status = run_in_private_postgres(run);
-    } else if (strcmp(settings->database, "mariadb") == 0) {
+    } else if (strcmp(settings->database, "mariadb") == 0 || strcmp(settings->database, "mysql") == 0) {
         status = run_in_private_mariadb(run);
     } else {
         status = run_in(run, settings->database);

@@ -276,7 +276,8 @@ bool spec_read(const char *path, struct spec *ret_spec, char ret_error[SPEC_ERRO
         fclose(file);
     if (well) {
         text[length] = 0;
-        well = spec_parse(path, text, ret_spec, ret_error);
+        /* Some editors begin a text with a byte order mark. */
+        well = spec_parse(path, text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0), ret_spec, ret_error);
     }
     free(text);
     return well;

@@ -8,7 +8,7 @@
 static const struct option_row RUN_ROWS[] = {
     {"--database", "URL", OPTION_TEXT, AT(database), 0, 0, NULL,
      "The server: postgresql://…, mariadb://… or mysql://… . The file's setup and teardown run there, so name a database "
-     "for tests. mariadb: a private MariaDB that the command starts. Default: a private PostgreSQL."},
+     "for tests. mariadb or mysql: a private MariaDB that the command starts. Default: a private PostgreSQL."},
     {"--replay", "STEPS", OPTION_TEXTS, AT(replays), 0, 0, NULL,
      "Run one schedule and show it with a column for each session, instead of a search. STEPS are names of steps, "
      "as in a permutation line: 's1a s2a s1b'. The option may be repeated."},
@@ -22,6 +22,8 @@ static const struct option_row SEARCH_ROWS[] = {
     {"--limit", "N", OPTION_NUMBER, AT(limit), 0, INT32_MAX, NULL, "Run at most N schedules. 0: all."},
     {"--time", "TIME", OPTION_DURATION, AT(time_ms), 0, 86400000, NULL,
      "Search for at most this long. 0: no limit."},
+    {"--max-schedules", "N", OPTION_NUMBER, AT(limit), 0, INT32_MAX, NULL, "The same as --limit."},
+    {"--time-limit", "TIME", OPTION_DURATION, AT(time_ms), 0, 86400000, NULL, "The same as --time."},
     {"--bound", "N", OPTION_NUMBER, AT(bound), 0, 256, NULL,
      "Run only schedules with at most N preemptions: switches from a session that could continue."},
     {"--sample", "N", OPTION_NUMBER, AT(samples), 0, INT32_MAX, NULL,
@@ -48,7 +50,7 @@ const struct command_line spec_line = {
         "which one session runs after the other. A block "
         "invariant { SQL } must return true at the end.\n\n"
         "Exit status: 0 no anomaly, 1 an anomaly or a broken invariant, 2 the file or the command line is wrong, 3 the "
-        "steps could not be run.",
+        "steps could not be run, or another session could act inside one of them (verdict not-explored).",
     .example = "loadtest explore tests/lab/specs/lost-update.spec --show 1",
     .groups = {{&RUN_OPTIONS, 0}, {&SEARCH_OPTIONS, 0}, {&output_options, AT(output)}},
 };

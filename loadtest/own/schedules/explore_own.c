@@ -43,6 +43,8 @@ static const struct option_row ROWS[] = {
      "SET with NX, SETNX, a hash command or a script has created."},
     {"--max-schedules", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL, "Stop after N schedules."},
     {"--time-limit", "T", OPTION_DURATION, AT(time_limit_ms), 1000, 86400000, NULL, "Stop after this time."},
+    {"--limit", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL, "The same as --max-schedules."},
+    {"--time", "T", OPTION_DURATION, AT(time_limit_ms), 1000, 86400000, NULL, "The same as --time-limit."},
     {"--show", "N", OPTION_NUMBER, AT(show), 0, SHOWN_MAX, NULL,
      "Print up to N counterexamples, the simplest first, with a column for each request."},
     {"--save", "DIR", OPTION_TEXT, AT(save), 0, 0, NULL,
