@@ -27,9 +27,9 @@ struct check_settings {
 #define AT(member) offsetof(struct check_settings, member)
 
 static const struct option_row ROWS[] = {
-    {"--stock", "N", OPTION_NUMBER, AT(stock), 0, 1000000, NULL,
-     "Units in stock: {stock} in the file. The command asks for the stock after each reset. 0: 100, or 101 if \"units\" divides "
-     "100, so that some are left over."},
+    {"--stock", "N", OPTION_NUMBER, AT(stock), 1, 1000000, NULL,
+     "Units in stock: {stock} in the file. The command asks for the stock after each reset. Without this "
+     "option: 100, or 101 if \"units\" divides 100, so that some are left over."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 0, REQUESTS_MAX, NULL,
      "Requests in each run. 0: enough to buy four times the stock."},
     {"--connections", "C", OPTION_NUMBER, AT(connections), 1, 900, NULL,

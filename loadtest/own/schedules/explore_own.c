@@ -19,8 +19,8 @@ static const char *const FAULTS[] = {"none", "expire", "crash", "cut", NULL};
 static const enum transition_kind FAULT_KINDS[] = {TRANSITION_STEP, TRANSITION_EXPIRE, TRANSITION_CRASH,
                                                    TRANSITION_CUT};
 static const struct option_row ROWS[] = {
-    {"--stock", "S", OPTION_NUMBER, AT(stock), 0, 1000, NULL,
-     "Units in stock when a schedule begins. 0: enough for one request, and as many more as do not suffice for another."},
+    {"--stock", "S", OPTION_NUMBER, AT(stock), 1, 1000, NULL,
+     "Units in stock when a schedule begins. Without this option: enough for one request, and as many more as do not suffice for another."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 2, ACTORS_MAX, NULL, "Requests at the same time."},
     {"--instances", "N", OPTION_NUMBER, AT(instances), 1, INSTANCES_MAX, NULL,
      "Instances of the service to start. The command sends request A to the first, B to the second, and so on."},

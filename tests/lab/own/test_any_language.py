@@ -58,7 +58,7 @@ def test_3_version_without_a_retry_leaves_units(tmp_path, language):
     assert count == 1
     (tmp_path / name).write_text(text, encoding="utf-8")
     ran = judge("3-version", language, tmp_path / name)
-    assert ran.returncode == 1 and "units were left" in ran.stdout, ran.stdout + ran.stderr
+    assert ran.returncode == 1 and "turned-away" in ran.stdout, ran.stdout + ran.stderr
 
 
 # Language, what a learner writes, what the judge says about it.
