@@ -359,12 +359,21 @@ static json_t *results_json(const struct spec *spec, const struct sql_outcome *o
     return results;
 }
 
+/* Nothing wrong was found, and not all was searched: another session can act inside a step. */
+static bool is_overtaken(const struct spec_search *search)
+{
+    for (size_t i = 0; i < search->found_count; i++)
+        if (search->found[i].outcome.broken || finding_is_anomaly(search->found[i].finding.kind))
+            return false;
+    return search->execution.inside != NO_STEP;
+}
+
 static json_t *row_of(const struct spec_search *search, const struct found *found, uint32_t sessions,
                       int64_t schedules)
 {
     enum verdict verdict = found->outcome.broken                     ? VERDICT_INVARIANT
                            : finding_is_anomaly(found->finding.kind) ? VERDICT_ANOMALY
-                           : search->execution.inside != NO_STEP     ? VERDICT_NOT_EXPLORED
+                           : is_overtaken(search)                    ? VERDICT_NOT_EXPLORED
                                                                      : VERDICT_OK;
     return json_pack("{s:s, s:o, s:I, s:f, s:o, s:s, s:s, s:s?, s:o, s:O, s:s}", "outcome",
                      finding_name(found->finding.kind), "sessions", session_names(search->spec, sessions),
@@ -408,7 +417,7 @@ static json_t *warnings_of(const struct spec_search *search)
             json_string(
                 "The contents of the tables were not compared: there are more than 64 tables or 1,000 rows in "
                 "the current schema."));
-    if (search->execution.inside != NO_STEP)
+    if (is_overtaken(search))
         (void)json_array_append_new(
             warnings,
             json_sprintf(

@@ -374,9 +374,10 @@ static void note_inside(struct sql_execution *execution, size_t session, size_t 
     if (execution->inside != NO_STEP || is_in_transaction(execution, session) ||
         (begins && !strcasestr(sql, "COMMIT")))
         return;
-    const struct statement_inside inside = statement_inside(&execution->routines, sql);
-    bool calls = strncasecmp(sql, "CALL", 4) == 0;
-    if (execution->connections->control->driver->ends_silently ? calls : inside.splits || inside.several)
+    bool is_call = strncasecmp(sql, "CALL", 4) == 0;
+    if (execution->connections->control->driver->ends_silently
+            ? is_call
+            : statement_inside(&execution->routines, sql).calls)
         execution->inside = step;
 }
 

@@ -183,8 +183,10 @@ struct statement_inside statement_inside(const struct routines *routines, const 
     unsigned outside = is_do ? said.snapshots : said.ends > 0 ? said.ends + 1 : said.touches ? 1 : 0;
     bool reads_more = said.selects || said.uses ||
                       (is_one_of(said.first, READS_BESIDE) && names(text, "from"));
+    bool calls = inside > 0 || is_do || (said.writes && reads_more);
     return (struct statement_inside){
-        .splits = inside > 0 || is_do || said.ends > 0 || (said.writes && reads_more),
+        .splits = calls || said.ends > 0,
+        .calls = calls,
         .can_split = !ends && is_one_of(said.first, IN_A_BLOCK),
         .several = outside + inside > 1,
     };

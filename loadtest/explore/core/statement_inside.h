@@ -29,6 +29,7 @@ void routines_free(struct routines *routines);
 struct statement_inside {
     bool splits;    /* outside a transaction, another request can act between its reads and its COMMIT */
     bool can_split; /* and it may run inside a transaction block */
+    bool calls;     /* SPLITS, apart from several statements in one text that only write */
     bool
         several; /* it takes more than one snapshot: a function or trigger with several statements, or several statements in one text */
 };
