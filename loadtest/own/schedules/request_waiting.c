@@ -12,7 +12,9 @@
 
 enum {
     STUCK_US = 4000000, /* longer than PostgreSQL's deadlock_timeout of one second */
-    WATCH_US = 50000,   /* for another statement of a request that is held */
+    QUEUE_US =
+        50000, /* until a program that goes on waits in the queue of its pool; its first statement gets the whole quiet time */
+    WATCH_US = 50000, /* for another statement of a request that is held */
 };
 
 static int actor_of_pid(struct request_runner *runner, int32_t pid)
@@ -261,7 +263,8 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
             return true;
         }
         if ((runner->quiet_us > 0 && monotonic_us() - silent_since > runner->quiet_us) ||
-            runner_pool_is_busy(runner, actor)) {
+            (actor->sent > 0 && monotonic_us() - silent_since > QUEUE_US &&
+             runner_pool_is_busy(runner, actor))) {
             if (!has_come_to_rest(runner, actor, true))
                 actor->state = REQUEST_INSIDE;
             return true;

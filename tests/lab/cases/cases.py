@@ -25,7 +25,7 @@ CASES = [
     ("28-supabase-rpc-function/insert-select.json", E, [], {1}, "oversold", None),
     ("28-supabase-rpc-function/function.spec", E, [], {3}, "not-explored", None),
     ("28-supabase-rpc-function/shop.json", C, [], {1}, "oversold", None),
-    ("30-spec-text/plain.spec", E, ["--replay", "ra rb wb cb"], {0}, "step wb", None),
+    ("30-spec-text/plain.spec", E, ["--replay", "ra rb wb cb"], {0}, "UPDATE 1", None),
     ("30-spec-text/syntax-error-in-step.spec", E, [], {2, 3}, "syntax error", None),
     ("31-spec-sql/foreign-serial.spec", E, [], {0}, "No anomaly", "numbers of sequences are compared"),
     ("31-spec-sql/mariadb-auto-increment-fk.spec", E, [], {0}, "No anomaly", "numbers of sequences are compared"),
