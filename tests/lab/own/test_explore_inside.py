@@ -8,7 +8,7 @@ from test_check import sample_needs
 
 # A service that sells with one statement outside a transaction, or takes a connection of a small pool for each statement.
 SERVICE = '''
-import os, queue, threading
+import os, queue, time
 import psycopg2
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -34,6 +34,7 @@ def run(sql):
             return cursor.fetchone()[0] if cursor.description else cursor.rowcount
     finally:
         POOL.put(connection)
+        time.sleep(0.01)  # the program does something else, and a request that waits gets the connection
 
 
 def in_pool():
