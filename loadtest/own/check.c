@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETTLE_MS = 2000, SETTLE_POLL_MS = 50, REQUESTS_MAX = 10000000 };
+enum { SETTLE_MS = 2000, SETTLE_POLL_MS = 50, REQUESTS_MAX = 10000000, ORDERS_LEAST = 10 };
 
 struct check_settings {
     int64_t stock;
@@ -29,7 +29,7 @@ struct check_settings {
 static const struct option_row ROWS[] = {
     {"--stock", "N", OPTION_NUMBER, AT(stock), 1, 1000000, NULL,
      "Units in stock: {stock} in the file. The command asks for the stock after each reset. Without this "
-     "option: 100, or 101 if \"units\" divides 100, so that some are left over."},
+     "option: 100, or, if \"units\" is more than 1, so many that some are left over."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 0, REQUESTS_MAX, NULL,
      "Requests in each run. 0: enough to buy four times the stock."},
     {"--connections", "C", OPTION_NUMBER, AT(connections), 1, 900, NULL,
@@ -45,6 +45,12 @@ static const struct option_row ROWS[] = {
 
 static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
+/* Of at least ORDERS_LEAST orders, and about 100 units. */
+static int64_t default_stock(int64_t units)
+{
+    return check_default_stock(units, 100 / units > ORDERS_LEAST ? 100 / units : ORDERS_LEAST);
+}
+
 static int begin(void *context, const struct texts *operands)
 {
     struct check_settings *settings = context;
@@ -53,8 +59,7 @@ static int begin(void *context, const struct texts *operands)
     if (!shop_description_read(operands->item[0], &settings->description))
         return ENDED_USAGE;
     if (settings->stock == 0)
-        settings->stock = settings->description.units > 1 && 100 % settings->description.units == 0 ? 101
-                                                                                                    : 100;
+        settings->stock = default_stock(settings->description.units);
     return check_allowed(&settings->allow, &settings->allowed) &&
                    shop_can_have_env(&settings->description, &settings->env) &&
                    shop_can_have_instances(&settings->description, (size_t)settings->instances)
@@ -73,6 +78,7 @@ struct check {
     struct shop_stock before; /* after the last reset */
     int64_t requests, first;  /* of the next run, and the number of its first request */
     struct progress progress;
+    json_t *part;                /* of the run that an interrupt ended; NULL: none */
     struct shop_answers answers; /* large */
 };
 
@@ -86,28 +92,14 @@ static bool probe(struct check *check)
 {
     const struct shop_description *description = &check->settings->description;
     struct shop_values values = shop_values_of(&check->service, 0);
-    char text[256];
+    struct shop_answer answer;
     values.stock = check->settings->stock;
     values.request = check->first++;
-    long status = shop_http_send(&description->request, &values, description->timeout_ms, text, sizeof text);
-    if (status >= 200 && status < 300)
-        return true;
-    if (interrupted() || !shop_service_runs(&check->service))
-        return false;
-    if (!status)
-        shop_complain(description, "request",
-                      "was not answered (timeout_ms is %" PRId64
-                      "): %.200s. Correct the address or the service",
-                      description->timeout_ms, text);
-    else if (shop_is_sold_out(description, status))
-        shop_complain(description, "request",
-                      "was answered with %ld, sold out, although \"stock\" is %" PRId64
-                      ": %.200s. Correct \"reset\" or \"request\"",
-                      status, check->before.left, text);
-    else
-        shop_complain(description, "request",
-                      "was answered with %ld, not with 2xx: %.200s. Correct the request or the service",
-                      status, *text ? text : "the answer is empty");
+    shop_http_order(description, &values, &answer);
+    if (answer.meaning == SHOP_SOLD || answer.meaning == SHOP_ACCEPTED)
+        return shop_database_settle(check->database);
+    if (!interrupted() && shop_service_runs(&check->service))
+        shop_say_not_sold(description, &answer, check->before.left);
     return false;
 }
 
@@ -116,6 +108,7 @@ static struct check_counts count(const struct check *check, const struct shop_st
     const struct shop_answers *answers = &check->answers;
     const struct check_answers counted = {.acknowledged = answers->sold,
                                           .refused = answers->sold_out,
+                                          .accepted = answers->accepted,
                                           .unclear = answers->failed + answers->unanswered};
     return check_counts_of(&check->settings->description, &check->before, after, &counted);
 }
@@ -124,8 +117,10 @@ static struct check_counts count(const struct check *check, const struct shop_st
  * moment for that. */
 static bool read_after(struct check *check, struct shop_stock *ret_after)
 {
-    int64_t until_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
     struct check_counts counts;
+    if (!shop_database_settle(check->database))
+        return false;
+    int64_t until_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
     do {
         if (!shop_database_read(check->database, ret_after))
             return false;
@@ -139,6 +134,34 @@ static void show_progress(void *context, int64_t ended)
 {
     struct check *check = context;
     progress_update(&check->progress, (double)ended / (double)check->requests, "");
+}
+
+/* Orders are missing although their answers have 2xx, but these may mean something else. */
+static bool is_doubtful(const struct check *check, const struct check_counts *counts)
+{
+    const char *doubt = check->answers.doubt;
+    if (check_verdict(counts, 0) != VERDICT_ANSWERS_LOST || counts->lost == 0 || !*doubt)
+        return false;
+    shop_complain(&check->settings->description, "request",
+                  "was answered with 2xx for %" PRId64
+                  " units more than were sold, and some of these answers may not mean sold. Add %s",
+                  counts->lost, doubt);
+    return true;
+}
+
+/* What run NUMBER has shown until the interrupt. */
+static void keep_part(struct check *check, int64_t number)
+{
+    const struct shop_answers *answers = &check->answers;
+    struct shop_stock now;
+    if (!shop_database_read(check->database, &now))
+        return;
+    const struct check_counts counts = count(check, &now);
+    check->part = check_row_new(number, &counts, answers, check->settings->allowed);
+    if (check->part)
+        json_object_set_new(check->part, "ended",
+                            json_integer((json_int_t)(answers->sold + answers->sold_out + answers->accepted +
+                                                      answers->failed + answers->unanswered)));
 }
 
 /* The row of run NUMBER; NULL, having said why unless it was an interrupt. */
@@ -170,10 +193,14 @@ static json_t *run_once(struct check *check, int64_t number)
     bool well = shop_load_run(&load, &check->answers, show_progress, check) && read_after(check, &after) &&
                 shop_service_runs(&check->service);
     progress_step_done(&check->progress);
+    if (!well && interrupted())
+        keep_part(check, number);
     if (!well)
         return NULL;
     const struct check_counts counts = count(check, &after);
-    if (check->answers.sold == 0 && counts.sold == 0) {
+    if (is_doubtful(check, &counts))
+        return NULL;
+    if (check->answers.sold + check->answers.accepted == 0 && counts.sold == 0) {
         shop_complain(&settings->description, "request",
                       "never succeeded in %" PRId64 " requests. The first failure: %.200s", check->requests,
                       *check->answers.first_failure ? check->answers.first_failure : "sold out");
@@ -196,6 +223,19 @@ static json_t *settings_json(const struct check *check)
                      (json_int_t)settings->description.units);
 }
 
+/* Prints the runs that have ended, and after an interrupt what the last one has shown. */
+static int print_runs(struct check *check, const json_t *rows)
+{
+    json_auto_t *document = result_new(check_result.name, settings_json(check));
+    if (!document || json_object_set(document, "rows", (json_t *)rows) != 0 ||
+        (check->part && json_object_set(document, "interrupted", check->part) != 0)) {
+        complain("out of memory");
+        return ENDED_ENVIRONMENT;
+    }
+    return output_write(&check_result, document, &check->settings->output) ? result_status(rows, "")
+                                                                           : ENDED_ENVIRONMENT;
+}
+
 static int run_all(struct check *check)
 {
     json_auto_t *rows = json_array();
@@ -206,8 +246,11 @@ static int run_all(struct check *check)
         well = row && json_array_append_new(rows, row) == 0;
     }
     progress_wipe();
-    return well ? command_result(&check_result, settings_json(check), rows, "", &check->settings->output)
-                : ENDED_ENVIRONMENT;
+    if (interrupted() && !check->part && json_array_size(rows) == 0)
+        complain("interrupted before the first run");
+    else if (well || interrupted())
+        return print_runs(check, rows);
+    return ENDED_ENVIRONMENT;
 }
 
 static int run(void *context)
@@ -239,6 +282,7 @@ static int run(void *context)
         shop_servers_close(&check->servers);
     }
     progress_wipe();
+    json_decref(check->part);
     free(check);
     return status;
 }

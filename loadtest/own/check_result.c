@@ -13,8 +13,9 @@ static const struct column COLUMNS[] = {
     {"left", "left", COLUMN_NUMBER, 0, SHOW_ALL, 2, "units in stock after the run"},
     {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0, "units sold beyond the stock"},
     {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 0, "sold − (stock − left)"},
-    {"lost", "lost\nanswers", COLUMN_NUMBER, 0, SHOW_ALL, 0, "units that the service acknowledged with 2xx and that are not sold"},
+    {"lost", "lost\nanswers", COLUMN_NUMBER, 0, SHOW_ALL, 0, "units that the service acknowledged and that are not sold"},
     {"unacknowledged", "unacknow-\nledged", COLUMN_NUMBER, 0, SHOW_CSV, 0, "units sold whose request was refused"},
+    {"accepted", "accepted", COLUMN_NUMBER, 0, SHOW_CSV, 0, "answers that promise to sell later"},
     {"statuses", "statuses", COLUMN_TEXT, 0, SHOW_ALL, 1, "answers of the service"},
     {"failed", "failed", COLUMN_NUMBER, 0, SHOW_CSV, 0, "answers that say neither sold nor sold out"},
     {"unanswered", "no\nanswer", COLUMN_NUMBER, 0, SHOW_ALL, 5, "requests without an answer in time"},
@@ -38,12 +39,40 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
              instances == 1 ? "" : "s");
 }
 
+/* Buyers who were refused, and requests that failed. */
+static bool add_service_notes(const json_t *row, struct notes *notes)
+{
+    int64_t run = result_number(row, "run"),
+            failed = result_number(row, "failed") + result_number(row, "unanswered");
+    const char *hint = result_text(row, "hint");
+    if (json_is_true(json_object_get(row, "turned_away")) &&
+        !notes_add(
+            notes, NOTE_WARNING,
+            "Run %" PRId64 ": %" PRId64
+            " units were left although buyers were refused. If a buyer may be turned away while another one buys, use "
+            "--allow turned-away.",
+            run, result_number(row, "left")))
+        return false;
+    if (failed > 0 &&
+        !notes_add(notes, NOTE_WARNING,
+                   "Run %" PRId64 ": %" PRId64 " requests failed or had no answer. The first failure: %.200s",
+                   run, failed, result_text(row, "first_failure")))
+        return false;
+    return !json_is_true(json_object_get(row, "failing")) ||
+           notes_add(
+               notes, NOTE_WARNING,
+               "Run %" PRId64
+               ": these are more than 5 %% of all answers. %s%s. If the service may fail under load, use --allow "
+               "failing.",
+               run, *hint ? "Add " : "If such an answer means sold out, add its status to \"sold_out\"",
+               hint);
+}
+
 static bool add_row_notes(const json_t *row, struct notes *notes)
 {
     int64_t run = result_number(row, "run"), oversold = result_number(row, "oversold"),
             drift = result_number(row, "drift"), lost = result_number(row, "lost"),
-            unacknowledged = result_number(row, "unacknowledged"),
-            failed = result_number(row, "failed") + result_number(row, "unanswered");
+            unacknowledged = result_number(row, "unacknowledged");
     const char *broken = result_text(row, "broken_invariant");
     if (oversold > 0 && drift > 0 &&
         !notes_add(
@@ -72,8 +101,8 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
         !notes_add(
             notes, NOTE_WITNESS,
             "Run %" PRId64 ": the service acknowledged %" PRId64
-            " units that \"sold\" does not count. Every answer with 2xx counts as sold. If the service refuses an order "
-            "with 2xx, let it answer with a status of \"sold_out\".",
+            " units that \"sold\" does not count. Every answer with 2xx counts as sold, unless \"answers\" in the file "
+            "says which answers mean sold and refused.",
             run, lost))
         return false;
     if (unacknowledged > 0 &&
@@ -83,18 +112,7 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
         return false;
     if (*broken && !notes_add(notes, NOTE_WITNESS, "Run %" PRId64 ": this is not true: %.300s", run, broken))
         return false;
-    if (result_number(row, "sold_out") > 0 && result_number(row, "left") > 0 &&
-        !notes_add(
-            notes, NOTE_WARNING,
-            "Run %" PRId64 ": %" PRId64 " units were left although %" PRId64
-            " requests were refused as sold out. If a buyer may be turned away while another one buys, use --allow "
-            "turned-away.",
-            run, result_number(row, "left"), result_number(row, "sold_out")))
-        return false;
-    return failed == 0 || notes_add(notes, NOTE_WARNING,
-                                    "Run %" PRId64 ": %" PRId64
-                                    " requests failed or had no answer. The first failure: %.200s",
-                                    run, failed, result_text(row, "first_failure"));
+    return add_service_notes(row, notes);
 }
 
 static void print_headline(const json_t *document, char *ret_headline, size_t size)
@@ -133,6 +151,17 @@ static bool add_notes(const json_t *document, struct notes *notes)
             "The requests cannot buy more than the stock, so no oversell can happen. Send more --requests."))
         return false;
     size_t count = json_array_size(rows);
+    const json_t *part = json_object_get(document, "interrupted");
+    if (part &&
+        !notes_add(notes, NOTE_WARNING,
+                   "Run %" PRId64 " was interrupted after %" PRId64 " of %" PRId64
+                   " requests (%s): sold %" PRId64 ", left %" PRId64 ", oversold %" PRId64 ".",
+                   result_number(part, "run"), result_number(part, "ended"),
+                   result_number(settings, "requests"), result_text(part, "statuses"),
+                   result_number(part, "sold"), result_number(part, "left"), result_number(part, "oversold")))
+        return false;
+    if (part && clean == count)
+        return notes_add(notes, NOTE_CLOSING, "Interrupted: nothing follows from a part of a run.");
     if (clean < count && count == 1)
         return notes_add(notes, NOTE_CLOSING, "The run is NOT clean.");
     if (clean < count)

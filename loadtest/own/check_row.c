@@ -7,19 +7,26 @@
 #include <math.h>
 #include <stdio.h>
 
+int64_t check_default_stock(int64_t units, int64_t orders)
+{
+    return orders * units + units - 1;
+}
+
 struct check_counts check_counts_of(const struct shop_description *description,
                                     const struct shop_stock *before, const struct shop_stock *after,
                                     const struct check_answers *answers)
 {
-    int64_t acknowledged = answers->acknowledged * description->units,
-            unclear = answers->unclear * description->units,
-            all = answers->acknowledged + answers->refused + answers->unclear;
+    int64_t units = description->units, acknowledged = answers->acknowledged * units,
+            accepted = answers->accepted * units, unclear = answers->unclear * units,
+            all = answers->acknowledged + answers->refused + answers->accepted + answers->unclear;
     struct check_counts counts = {.sold = after->sold - before->sold, .left = after->left};
     counts.oversold = counts.sold > before->left ? counts.sold - before->left : 0;
     counts.drift = counts.sold - (before->left - after->left);
     counts.lost = acknowledged > counts.sold ? acknowledged - counts.sold : 0;
-    counts.unacknowledged = counts.sold > acknowledged + unclear ? counts.sold - acknowledged - unclear : 0;
-    counts.turned_away = answers->refused > 0 && after->left >= description->units;
+    int64_t explained = acknowledged + accepted + unclear;
+    counts.unacknowledged = counts.sold > explained ? counts.sold - explained : 0;
+    counts.turned_away = after->left >= units &&
+                         (answers->refused > 0 || (accepted > 0 && acknowledged + accepted > counts.sold));
     counts.failing = answers->unclear * 100 > all * CHECK_FAILING_PERCENT;
     if (after->broken >= 0)
         counts.broken = description->invariants[after->broken];
@@ -84,13 +91,15 @@ json_t *check_row_new(int64_t number, const struct check_counts *counts, const s
     list_statuses(answers, statuses, sizeof statuses);
     double rate = answers->seconds > 0 ? (double)answers->sold / answers->seconds : 0;
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:f, s:{s:o, s:o}, s:s?, s:s}",
-        "run", (json_int_t)number, "sold", (json_int_t)counts->sold, "left", (json_int_t)counts->left,
-        "oversold", (json_int_t)counts->oversold, "drift", (json_int_t)counts->drift, "lost",
-        (json_int_t)counts->lost, "unacknowledged", (json_int_t)counts->unacknowledged, "acknowledged",
-        (json_int_t)answers->sold, "sold_out", (json_int_t)answers->sold_out, "failed",
-        (json_int_t)answers->failed, "unanswered", (json_int_t)answers->unanswered, "statuses", statuses,
-        "first_failure", answers->first_failure, "orders_per_s", round(rate * 10) / 10, "latency_ms", "p50",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:f, s:{s:o, s:o}, s:s?, s:b, s:b, s:s}",
+        "run", (json_int_t)number, "accepted", (json_int_t)answers->accepted, "sold",
+        (json_int_t)counts->sold, "left", (json_int_t)counts->left, "oversold", (json_int_t)counts->oversold,
+        "drift", (json_int_t)counts->drift, "lost", (json_int_t)counts->lost, "unacknowledged",
+        (json_int_t)counts->unacknowledged, "acknowledged", (json_int_t)answers->sold, "sold_out",
+        (json_int_t)answers->sold_out, "failed", (json_int_t)answers->failed, "unanswered",
+        (json_int_t)answers->unanswered, "statuses", statuses, "first_failure", answers->first_failure,
+        "hint", answers->hint, "orders_per_s", round(rate * 10) / 10, "latency_ms", "p50",
         percentile(answers, 0.5), "p99", percentile(answers, 0.99), "broken_invariant", counts->broken,
-        "verdict", verdict_name(check_verdict(counts, allowed)));
+        "turned_away", counts->turned_away, "failing", counts->failing, "verdict",
+        verdict_name(check_verdict(counts, allowed)));
 }

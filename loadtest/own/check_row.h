@@ -16,9 +16,9 @@ struct check_counts {
     int64_t left;     /* in stock at the end */
     int64_t oversold; /* beyond the stock at the start */
     int64_t drift;    /* sold − (stock at the start − left) */
-    int64_t lost;     /* acknowledged with 2xx and not sold */
+    int64_t lost;     /* acknowledged and not sold */
     int64_t
-        unacknowledged; /* sold, and no answer can have been meant: neither 2xx, nor an error, nor silence */
+        unacknowledged; /* sold, and no answer can have been meant: neither sold, nor accepted, nor an error, nor silence */
     bool turned_away;   /* buyers were refused, and the units left at the end were enough for one of them */
     bool failing;       /* more than CHECK_FAILING_PERCENT of the answers say neither sold nor sold out */
     const char *broken; /* SQL of the first invariant that is not true; NULL: none */
@@ -27,9 +27,12 @@ struct check_counts {
 /* How the requests of a run were answered. */
 struct check_answers {
     int64_t acknowledged, refused; /* sold, sold out */
-    int64_t unclear;               /* neither, or no answer: it may have sold */
+    int64_t accepted; /* for later: it may have sold, and "settled" says that nothing more comes */
+    int64_t unclear;  /* none of these, or no answer: it may have sold */
 };
 
+/* The default stock: enough for ORDERS orders of UNITS units, and as many more as do not suffice for another one. */
+int64_t check_default_stock(int64_t units, int64_t orders);
 /* Compares the stock before and after a run with its answers. */
 struct check_counts check_counts_of(const struct shop_description *description,
                                     const struct shop_stock *before, const struct shop_stock *after,

@@ -1,5 +1,5 @@
 /* Reads the description of a user's service, and reports the line and the member of each mistake. */
-#include "loadtest/own/description.h"
+#include "loadtest/own/description_reader.h"
 
 #include "db/postgres/connection.h"
 #include "loadtest/cli/complain.h"
@@ -17,14 +17,10 @@
 
 enum {
     FILE_MAX_BYTES = 1 << 20,
-    MEMBER_MAX = 128, /* of the path of a member */
     TIMEOUT_MS = 10000,
     START_TIMEOUT_MS = 60000,
+    SETTLE_TIMEOUT_MS = 10000,
     TIMEOUT_MAX_MS = 3600000
-};
-
-struct reader {
-    const char *path, *text;
 };
 
 /* ---- complaints ---------------------------------------------------------------------------------------- */
@@ -39,9 +35,7 @@ static void complain_of(const struct reader *reader, const char *member, const c
              *member ? member : "the file", quote, what);
 }
 
-/* Says what is wrong with MEMBER, a path as json_line_of takes it. Returns false. */
-__attribute__((format(printf, 3, 4))) static bool wrong(const struct reader *reader, const char *member,
-                                                        const char *format, ...)
+bool wrong(const struct reader *reader, const char *member, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -59,7 +53,7 @@ void shop_complain(const struct shop_description *description, const char *membe
     va_end(arguments);
 }
 
-static const char *kind_of(const json_t *value)
+const char *kind_of(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT: return "an object";
@@ -79,12 +73,12 @@ static bool is_comment(const char *name)
     return strncmp(name, "//", 2) == 0;
 }
 
-static void path_of_member(const char *parent, const char *name, char ret_path[static MEMBER_MAX])
+void path_of_member(const char *parent, const char *name, char ret_path[static MEMBER_MAX])
 {
     snprintf(ret_path, MEMBER_MAX, "%.60s%s%.60s", parent, *parent ? "." : "", name);
 }
 
-static void path_of_item(const char *parent, size_t index, char ret_path[static MEMBER_MAX])
+void path_of_item(const char *parent, size_t index, char ret_path[static MEMBER_MAX])
 {
     snprintf(ret_path, MEMBER_MAX, "%.90s[%zu]", parent, index);
 }
@@ -114,8 +108,8 @@ static bool check_placeholders(const struct reader *reader, const char *member, 
 
 /* ---- values of any kind -------------------------------------------------------------------------------- */
 
-static bool only_members(const struct reader *reader, const char *parent, const json_t *object,
-                         const char *const *names)
+bool only_members(const struct reader *reader, const char *parent, const json_t *object,
+                  const char *const *names)
 {
     const char *name;
     json_t *value;
@@ -297,33 +291,6 @@ static bool read_reset(const struct reader *reader, const json_t *root, struct s
                       &description->reset_count);
 }
 
-static bool read_sold_out(const struct reader *reader, const json_t *root,
-                          struct shop_description *description)
-{
-    const json_t *value = json_object_get(root, "sold_out");
-    description->sold_out[0] = 409;
-    description->sold_out_count = 1;
-    if (!value)
-        return true;
-    size_t count = json_array_size(value);
-    if (!json_is_array(value) || count > SHOP_STATUSES_MAX)
-        return wrong(reader, "sold_out", "is not an array of at most %d statuses. Write one such as [409]",
-                     SHOP_STATUSES_MAX);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *item = json_array_get(value, i);
-        int64_t status = json_integer_value(item);
-        char path[MEMBER_MAX];
-        path_of_item("sold_out", i, path);
-        if (!json_is_integer(item) || status < 300 || status > 599)
-            return wrong(
-                reader, path,
-                "is not a status from 300 to 599. An answer with 2xx means that the units were sold");
-        description->sold_out[i] = status;
-    }
-    description->sold_out_count = count;
-    return true;
-}
-
 static bool read_address(const struct reader *reader, const json_t *root, const char *name, const char *valid,
                          bool (*is_valid)(const char *), const char **ret_address)
 {
@@ -407,10 +374,26 @@ static bool uses_redis(const struct shop_description *description)
 static bool read_members(const struct reader *reader, const json_t *root,
                          struct shop_description *description)
 {
-    static const char *const NAMES[] = {"$schema",          "start", "env",   "ready",     "database",
-                                        "schema",           "redis", "reset", "request",   "units",
-                                        "sold_out",         "stock", "sold",  "invariant", "timeout_ms",
-                                        "start_timeout_ms", NULL};
+    static const char *const NAMES[] = {"$schema",
+                                        "start",
+                                        "env",
+                                        "ready",
+                                        "database",
+                                        "schema",
+                                        "redis",
+                                        "reset",
+                                        "request",
+                                        "units",
+                                        "sold_out",
+                                        "answers",
+                                        "settled",
+                                        "stock",
+                                        "sold",
+                                        "invariant",
+                                        "timeout_ms",
+                                        "start_timeout_ms",
+                                        "settle_timeout_ms",
+                                        NULL};
     static const char *const NEEDED[] = {"reset", "request", "stock", "sold"};
     const json_t *start = json_object_get(root, "start"), *invariant = json_object_get(root, "invariant");
     size_t words;
@@ -437,13 +420,15 @@ static bool read_members(const struct reader *reader, const json_t *root,
         !read_request(reader, "request", json_object_get(root, "request"), IN_REQUEST, &description->request,
                       &description->body_text) ||
         !read_number(reader, "", root, "units", 1000000, &description->units) ||
-        !read_sold_out(reader, root, description) ||
+        !read_answers(reader, root, description) ||
+        !read_text(reader, "", root, "settled", IN_SQL, &description->settled) ||
         !read_text(reader, "", root, "stock", IN_SQL, &description->stock) ||
         !read_text(reader, "", root, "sold", IN_SQL, &description->sold) ||
         (invariant && !read_texts(reader, "invariant", invariant, IN_SQL, SHOP_SQL_MAX,
                                   description->invariants, &description->invariant_count)) ||
         !read_number(reader, "", root, "timeout_ms", TIMEOUT_MAX_MS, &description->timeout_ms) ||
-        !read_number(reader, "", root, "start_timeout_ms", TIMEOUT_MAX_MS, &description->start_timeout_ms))
+        !read_number(reader, "", root, "start_timeout_ms", TIMEOUT_MAX_MS, &description->start_timeout_ms) ||
+        !read_number(reader, "", root, "settle_timeout_ms", TIMEOUT_MAX_MS, &description->settle_timeout_ms))
         return false;
     description->uses_redis = uses_redis(description);
     return check_start(reader, description);
@@ -482,8 +467,11 @@ bool shop_description_read(const char *path, struct shop_description *ret_descri
 {
     struct reader reader = {.path = path};
     json_error_t error;
-    *ret_description = (struct shop_description){
-        .path = path, .units = 1, .timeout_ms = TIMEOUT_MS, .start_timeout_ms = START_TIMEOUT_MS};
+    *ret_description = (struct shop_description){.path = path,
+                                                 .units = 1,
+                                                 .timeout_ms = TIMEOUT_MS,
+                                                 .start_timeout_ms = START_TIMEOUT_MS,
+                                                 .settle_timeout_ms = SETTLE_TIMEOUT_MS};
     char *text = read_file(path);
     reader.text = text;
     ret_description->folder = text ? folder_of(path) : NULL;
@@ -514,12 +502,4 @@ void shop_description_free(struct shop_description *description)
     free(description->body_text);
     free(description->reset_body_text);
     *description = (struct shop_description){0};
-}
-
-bool shop_is_sold_out(const struct shop_description *description, long status)
-{
-    for (size_t i = 0; i < description->sold_out_count; i++)
-        if (description->sold_out[i] == status)
-            return true;
-    return false;
 }

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 enum {
-    SHOP_WORDS_MAX = 64,   /* of "start" */
-    SHOP_PAIRS_MAX = 64,   /* variables or headers */
-    SHOP_SQL_MAX = 32,     /* statements of "reset", and invariants */
-    SHOP_STATUSES_MAX = 16 /* of "sold_out" */
+    SHOP_WORDS_MAX = 64, /* of "start" */
+    SHOP_PAIRS_MAX = 64, /* variables or headers */
+    SHOP_SQL_MAX = 32,   /* statements of "reset", and invariants */
+    SHOP_RULES_MAX = 16  /* of each kind of answers */
 };
 
 /* Names and values, with placeholders in the values. */
@@ -30,6 +30,29 @@ struct shop_request {
     const char *url; /* NULL: there is no such request */
     struct shop_pairs headers;
     const char *body; /* NULL: none */
+};
+
+/* What an answer means, and the list in "answers" that says so. */
+enum shop_meaning {
+    SHOP_REFUSED,  /* there are not enough units */
+    SHOP_ACCEPTED, /* the units will be sold, or not, after the answer */
+    SHOP_SOLD,
+    SHOP_MEANINGS,
+    SHOP_UNCLEAR = SHOP_MEANINGS, /* none of these, so it may have sold */
+};
+
+/* Which answers have a meaning: those with STATUS that fulfil all conditions that are not NULL. */
+struct shop_rule {
+    int64_t status;
+    const char *has,
+        *lacks; /* a JSON Pointer leads to a value of the body other than null, false, "", [] and {}; or it does not */
+    const char *location; /* is in the address of a redirect */
+    const char *text;     /* is in the body */
+};
+
+struct shop_rules {
+    struct shop_rule rule[SHOP_RULES_MAX];
+    size_t count;
 };
 
 /* Texts are never NULL unless this says so, belong to the description, and have placeholders unless this says otherwise. */
@@ -48,13 +71,15 @@ struct shop_description {
     struct shop_request reset_request; /* … or a request */
     struct shop_request request;       /* buys */
     int64_t units;                     /* that one request buys */
-    int64_t sold_out[SHOP_STATUSES_MAX];
-    size_t sold_out_count;
+    struct shop_rules answers[SHOP_MEANINGS];
+    bool all_2xx_sold;                    /* "answers" does not say which answers mean sold */
+    const char *settled;                  /* SQL for true when accepted work has ended; NULL: none */
     const char *stock, *sold;             /* SQL, each for one integer */
     const char *invariants[SHOP_SQL_MAX]; /* SQL, each for one true or false */
     size_t invariant_count;
-    int64_t timeout_ms;       /* for each answer of the service */
-    int64_t start_timeout_ms; /* until the service is ready */
+    int64_t timeout_ms;        /* for each answer of the service */
+    int64_t start_timeout_ms;  /* until the service is ready */
+    int64_t settle_timeout_ms; /* until "settled" is true */
     /* The rest is for description.c. */
     json_t *document;
     char *text; /* of the file */
@@ -70,7 +95,7 @@ void shop_description_free(struct shop_description *description);
 __attribute__((format(printf, 3, 4))) void shop_complain(const struct shop_description *description,
                                                          const char *member, const char *format, ...);
 
-/* An answer with this status says that the units are sold out. */
-bool shop_is_sold_out(const struct shop_description *description, long status);
+/* The rule has more conditions than the status. */
+bool shop_rule_looks_inside(const struct shop_rule *rule);
 
 #endif

@@ -45,6 +45,12 @@ static const char START_FILE[] =
     "  \"units\": 1,\n"
     "  \"// sold_out\": \"The statuses that mean 'not enough units'. 2xx means sold.\",\n"
     "  \"sold_out\": [409],\n"
+    "  \"// answers\": \"Instead of sold_out, if a status does not say enough. has: a JSON Pointer to a value of the "
+    "body. To use it, remove the // before answers, and sold_out.\",\n"
+    "  \"//answers\": {\"sold\": [201, {\"status\": 303, \"location\": \"/thanks\"}], \"refused\": [{\"status\": 200, "
+    "\"has\": \"/errors\"}], \"accepted\": [202]},\n"
+    "  \"// settled\": \"SQL that returns true when no accepted order is waiting. Needed for accepted.\",\n"
+    "  \"//settled\": \"SELECT count(*) = 0 FROM job\",\n"
     "\n"
     "  \"// stock\": \"SQL for the units in stock, and for the units sold. Each gives one whole number.\",\n"
     "  \"stock\": \"SELECT count FROM product WHERE id = 1\",\n"
@@ -52,9 +58,11 @@ static const char START_FILE[] =
     "  \"// invariant\": \"SQL that must return true after the sale.\",\n"
     "  \"invariant\": [\"SELECT count >= 0 FROM product WHERE id = 1\"],\n"
     "\n"
-    "  \"// timeout_ms\": \"Time limits in milliseconds: for each answer, and for the start of the service.\",\n"
+    "  \"// timeout_ms\": \"Time limits in milliseconds: for each answer, for the start of the service, and until settled "
+    "is true.\",\n"
     "  \"timeout_ms\": 10000,\n"
-    "  \"start_timeout_ms\": 60000\n"
+    "  \"start_timeout_ms\": 60000,\n"
+    "  \"settle_timeout_ms\": 10000\n"
     "}\n";
 
 struct init_settings {

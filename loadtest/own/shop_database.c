@@ -3,13 +3,18 @@
 
 #include "db/postgres/connection.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MS = 10000, SCHEMA_MAX_BYTES = 16 << 20 };
+enum { WAIT_MS = 10000, SCHEMA_MAX_BYTES = 16 << 20, SETTLE_POLL_MS = 50 };
+
+/* Of the questions. */
+enum { STOCK, SOLD, SETTLED, FIRST_INVARIANT };
 
 /* SQL that a file has, as what the connection takes: it recognizes a statement by its address. */
 struct question {
@@ -20,8 +25,8 @@ struct question {
 struct shop_database {
     const struct shop_description *description;
     struct db *db;
-    struct shop_values values;                   /* {stock} */
-    struct question questions[2 + SHOP_SQL_MAX]; /* stock, sold, and the invariants */
+    struct shop_values values; /* {stock} */
+    struct question questions[FIRST_INVARIANT + SHOP_SQL_MAX];
 };
 
 static void wait_from_now(struct db *db)
@@ -34,12 +39,13 @@ static void wait_from_now(struct db *db)
 
 static bool make_question(struct shop_database *database, size_t i, const char *sql)
 {
+    static const char *const MEMBERS[FIRST_INVARIANT] = {"stock", "sold", "settled"};
     struct question *question = &database->questions[i];
     snprintf(question->name, sizeof question->name, "own_%zu", i);
-    if (i < 2)
-        snprintf(question->member, sizeof question->member, "%s", i == 0 ? "stock" : "sold");
+    if (i < FIRST_INVARIANT)
+        snprintf(question->member, sizeof question->member, "%s", MEMBERS[i]);
     else
-        snprintf(question->member, sizeof question->member, "invariant[%zu]", i - 2);
+        snprintf(question->member, sizeof question->member, "invariant[%zu]", i - FIRST_INVARIANT);
     question->sql = shop_expand(sql, &database->values);
     question->statement = (struct statement){.name = question->name, .sql = question->sql};
     return question->sql != NULL;
@@ -48,10 +54,11 @@ static bool make_question(struct shop_database *database, size_t i, const char *
 static bool make_questions(struct shop_database *database)
 {
     const struct shop_description *description = database->description;
-    bool well = make_question(database, 0, description->stock) &&
-                make_question(database, 1, description->sold);
+    bool well = make_question(database, STOCK, description->stock) &&
+                make_question(database, SOLD, description->sold) &&
+                (!description->settled || make_question(database, SETTLED, description->settled));
     for (size_t i = 0; well && i < description->invariant_count; i++)
-        well = make_question(database, 2 + i, description->invariants[i]);
+        well = make_question(database, FIRST_INVARIANT + i, description->invariants[i]);
     return well;
 }
 
@@ -226,16 +233,39 @@ bool shop_database_read(struct shop_database *database, struct shop_stock *ret_s
 {
     *ret_stock = (struct shop_stock){.broken = -1};
     db_begin(database->db, DB_REPEATABLE_READ);
-    bool well = ask_count(database, &database->questions[0], &ret_stock->left) &&
-                ask_count(database, &database->questions[1], &ret_stock->sold);
+    bool well = ask_count(database, &database->questions[STOCK], &ret_stock->left) &&
+                ask_count(database, &database->questions[SOLD], &ret_stock->sold);
     for (size_t i = 0; well && i < database->description->invariant_count; i++) {
         bool is_true = false;
-        well = ask_truth(database, &database->questions[2 + i], &is_true);
+        well = ask_truth(database, &database->questions[FIRST_INVARIANT + i], &is_true);
         if (well && !is_true && ret_stock->broken < 0)
             ret_stock->broken = (int)i;
     }
     db_rollback(database->db);
     return well;
+}
+
+bool shop_database_settle(struct shop_database *database)
+{
+    const struct shop_description *description = database->description;
+    int64_t until_us = monotonic_us() + description->settle_timeout_ms * 1000;
+    bool is_settled = !description->settled;
+    while (!is_settled) {
+        if (!ask_truth(database, &database->questions[SETTLED], &is_settled))
+            return false;
+        if (!is_settled && monotonic_us() > until_us) {
+            shop_complain(
+                description, "settled",
+                "is not true %" PRId64
+                " ms after the last answer (settle_timeout_ms), so the sales cannot be counted. Correct the "
+                "SQL, or raise the limit",
+                description->settle_timeout_ms);
+            return false;
+        }
+        if (!is_settled && !sleep_unless_interrupted(SETTLE_POLL_MS))
+            return false;
+    }
+    return true;
 }
 
 bool shop_database_blockers(struct shop_database *database, int32_t pid,

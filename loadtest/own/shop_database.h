@@ -31,6 +31,8 @@ bool shop_database_load(struct shop_database *database);
 bool shop_database_reset(struct shop_database *database);
 /* Runs "stock", "sold" and each "invariant" in one snapshot. */
 bool shop_database_read(struct shop_database *database, struct shop_stock *ret_stock);
+/* Waits until "settled", if there is one, is true, for settle_timeout_ms at most; also false after an interrupt. */
+bool shop_database_settle(struct shop_database *database);
 /* Asks for whom the session of process PID waits: the processes of *ret_count sessions, 0 if it does not wait. Of more than
  * SHOP_BLOCKERS_MAX, only as many. */
 bool shop_database_blockers(struct shop_database *database, int32_t pid,

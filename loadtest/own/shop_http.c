@@ -4,23 +4,32 @@
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/client/http_request.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+enum { BODY_MAX = 1 << 20, BODY_FIRST = 1024 };
+
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static size_t keep_answer(char *data, size_t size, size_t count, void *context)
 {
     struct shop_exchange *exchange = context;
-    size_t length = size * count, room = SHOP_ANSWER_KEPT - exchange->length,
-           taken = length < room ? length : room;
-    memcpy(exchange->answer + exchange->length, data, taken);
-    for (size_t i = exchange->length; i < exchange->length + taken; i++)
-        if (exchange->answer[i] < ' ' || exchange->answer[i] > '~')
-            exchange->answer[i] = ' ';
+    size_t length = size * count, room = BODY_MAX - exchange->length, taken = length < room ? length : room;
+    if (exchange->length + taken >= exchange->size) {
+        size_t wanted = exchange->size ? exchange->size : BODY_FIRST;
+        while (wanted <= exchange->length + taken)
+            wanted *= 2;
+        char *larger = realloc(exchange->body, wanted);
+        if (!larger)
+            return 0;
+        exchange->body = larger;
+        exchange->size = wanted;
+    }
+    memcpy(exchange->body + exchange->length, data, taken);
     exchange->length += taken;
-    exchange->answer[exchange->length] = 0;
+    exchange->body[exchange->length] = 0;
     return length;
 }
 
@@ -91,7 +100,8 @@ bool shop_exchange_prepare(struct shop_exchange *exchange, const struct shop_req
         curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
         exchange->sent = false;
         exchange->length = 0;
-        exchange->answer[0] = 0;
+        if (exchange->body)
+            exchange->body[0] = 0;
     }
     free(url);
     free(body);
@@ -102,41 +112,111 @@ void shop_exchange_close(struct shop_exchange *exchange)
 {
     curl_easy_cleanup(exchange->easy);
     curl_slist_free_all(exchange->headers);
+    free(exchange->body);
     *exchange = (struct shop_exchange){0};
 }
 
-long shop_http_send(const struct shop_request *request, const struct shop_values *values, int64_t timeout_ms,
-                    char *ret_error, size_t size)
+static void copy_text(const char *body, char ret_text[static SHOP_ANSWER_KEPT + 1])
+{
+    snprintf(ret_text, SHOP_ANSWER_KEPT + 1, "%s", body ? body : "");
+    for (char *c = ret_text; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = ' ';
+}
+
+void shop_exchange_answer(const struct shop_exchange *exchange, const struct shop_description *description,
+                          CURLcode code, struct shop_answer *ret_answer)
+{
+    struct shop_reply reply = {.body = exchange->body};
+    *ret_answer = (struct shop_answer){.meaning = SHOP_UNCLEAR};
+    copy_text(code == CURLE_OK ? exchange->body : curl_easy_strerror(code), ret_answer->text);
+    if (code != CURLE_OK)
+        return;
+    char *location = NULL; /* libcurl's */
+    curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &reply.status);
+    curl_easy_getinfo(exchange->easy, CURLINFO_REDIRECT_URL, &location);
+    reply.location = location;
+    ret_answer->status = reply.status;
+    if (!description)
+        return;
+    ret_answer->meaning = shop_meaning_of(description, &reply);
+    shop_hint_of(description, &reply, ret_answer->hint);
+}
+
+/* Sends REQUEST. DESCRIPTION: it is the request that buys; NULL: another one. */
+static CURLcode send_and_wait(const struct shop_request *request, const struct shop_description *description,
+                              const struct shop_values *values, int64_t timeout_ms,
+                              struct shop_answer *ret_answer)
 {
     struct shop_exchange exchange = {0};
-    long status = 0;
     CURLcode code = CURLE_OUT_OF_MEMORY;
     if (shop_exchange_prepare(&exchange, request, values, timeout_ms)) {
         curl_easy_setopt(exchange.easy, CURLOPT_NOPROGRESS, 0L);
         curl_easy_setopt(exchange.easy, CURLOPT_XFERINFOFUNCTION, stop_if_interrupted);
         code = curl_easy_perform(exchange.easy);
     }
-    if (code == CURLE_OK)
-        curl_easy_getinfo(exchange.easy, CURLINFO_RESPONSE_CODE, &status);
-    snprintf(ret_error, size, "%s", code == CURLE_OK ? exchange.answer : curl_easy_strerror(code));
+    shop_exchange_answer(&exchange, description, code, ret_answer);
     shop_exchange_close(&exchange);
-    return status;
+    return code;
 }
 
-bool shop_http_listens(const char *url, const struct shop_values *values, int64_t timeout_ms)
+CURLcode shop_http_send(const struct shop_request *request, const struct shop_values *values,
+                        int64_t timeout_ms, struct shop_answer *ret_answer)
+{
+    return send_and_wait(request, NULL, values, timeout_ms, ret_answer);
+}
+
+void shop_http_order(const struct shop_description *description, const struct shop_values *values,
+                     struct shop_answer *ret_answer)
+{
+    (void)send_and_wait(&description->request, description, values, description->timeout_ms, ret_answer);
+}
+
+void shop_say_not_sold(const struct shop_description *description, const struct shop_answer *answer,
+                       int64_t left)
+{
+    const char *text = *answer->text ? answer->text : "the answer is empty";
+    if (!answer->status)
+        shop_complain(description, "request",
+                      "was not answered (timeout_ms is %" PRId64
+                      "): %.200s. Correct the address or the service",
+                      description->timeout_ms, text);
+    else if (answer->meaning == SHOP_REFUSED)
+        shop_complain(description, "request",
+                      "was answered with %ld, sold out, although \"stock\" is %" PRId64
+                      ": %.200s. Correct \"reset\" or \"request\"",
+                      answer->status, left, text);
+    else if (*answer->hint)
+        shop_complain(description, "request",
+                      "was answered with %ld, and the file does not say what that means: %.200s. Add %s",
+                      answer->status, text, answer->hint);
+    else
+        shop_complain(description, "request",
+                      "was answered with %ld, %s: %.200s. Correct the request or the service", answer->status,
+                      description->all_2xx_sold ? "not with 2xx" : "which is not in \"sold\" of \"answers\"",
+                      text);
+}
+
+CURLcode shop_http_listens(const char *url, const struct shop_values *values, int64_t timeout_ms)
 {
     char *address = shop_expand(url, values);
     CURL *easy = curl_easy_init();
-    bool listens = false;
+    CURLcode code = CURLE_OUT_OF_MEMORY;
     if (address && easy) {
         curl_easy_setopt(easy, CURLOPT_URL, address);
         curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
         curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-        listens = curl_easy_perform(easy) == CURLE_OK;
+        code = curl_easy_perform(easy);
     }
     curl_easy_cleanup(easy);
     free(address);
-    return listens;
+    return code;
+}
+
+bool shop_http_is_refused(CURLcode code)
+{
+    return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CONNECT_ERROR ||
+           code == CURLE_SSL_CACERT_BADFILE;
 }

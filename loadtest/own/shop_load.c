@@ -58,32 +58,44 @@ static void count_status(struct shop_answers *answers, long status)
     answers->statuses[i < SHOP_STATUS_KINDS ? i : SHOP_STATUS_KINDS - 1].count++;
 }
 
-static void keep_first(struct shop_answers *answers, const char *text)
+static void keep_first(char *ret_first, size_t size, const char *text)
 {
-    if (!answers->first_failure[0])
-        snprintf(answers->first_failure, sizeof answers->first_failure, "%s", text);
+    if (!ret_first[0])
+        snprintf(ret_first, size, "%s", text);
 }
 
-static void count_end(struct run *run, const struct buyer *buyer, CURLcode code, long status)
+static void count_answer(struct shop_answers *answers, const struct shop_answer *answer)
+{
+    count_status(answers, answer->status);
+    switch (answer->meaning) {
+    case SHOP_SOLD:
+        answers->sold++;
+        keep_first(answers->doubt, sizeof answers->doubt, answer->hint);
+        return;
+    case SHOP_REFUSED: answers->sold_out++; return;
+    case SHOP_ACCEPTED: answers->accepted++; return;
+    case SHOP_UNCLEAR: break;
+    }
+    answers->failed++;
+    keep_first(answers->first_failure, sizeof answers->first_failure,
+               *answer->text ? answer->text : "an empty answer");
+    keep_first(answers->hint, sizeof answers->hint, answer->hint);
+}
+
+static void count_end(struct run *run, const struct buyer *buyer, CURLcode code)
 {
     struct shop_answers *answers = run->answers;
+    struct shop_answer answer;
     run->ended++;
     run->silent = code == CURLE_OK ? 0 : run->silent + 1;
     if (code != CURLE_OK) {
         answers->unanswered++;
-        keep_first(answers, curl_easy_strerror(code));
+        keep_first(answers->first_failure, sizeof answers->first_failure, curl_easy_strerror(code));
         return;
     }
     hdr_add(&answers->latency, monotonic_us() - buyer->began_us);
-    count_status(answers, status);
-    if (status >= 200 && status < 300) {
-        answers->sold++;
-    } else if (shop_is_sold_out(run->load->description, status)) {
-        answers->sold_out++;
-    } else {
-        answers->failed++;
-        keep_first(answers, *buyer->exchange.answer ? buyer->exchange.answer : "an empty answer");
-    }
+    shop_exchange_answer(&buyer->exchange, run->load->description, code, &answer);
+    count_answer(answers, &answer);
 }
 
 static bool collect(struct run *run)
@@ -91,12 +103,10 @@ static bool collect(struct run *run)
     int left;
     for (CURLMsg *message; (message = curl_multi_info_read(run->multi, &left));) {
         struct buyer *buyer;
-        long status = 0;
         CURLcode code = message->data.result; /* gone once the handle is removed */
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&buyer);
-        curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
         curl_multi_remove_handle(run->multi, message->easy_handle);
-        count_end(run, buyer, code, status);
+        count_end(run, buyer, code);
         if (!send_next(run, buyer))
             return false;
     }

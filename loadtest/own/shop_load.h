@@ -18,7 +18,7 @@ struct shop_load {
 
 /* What the answers said. */
 struct shop_answers {
-    int64_t sold, sold_out;
+    int64_t sold, sold_out, accepted;
     int64_t failed;     /* any other status */
     int64_t unanswered; /* no answer in time, or a connection that broke */
     struct {
@@ -29,6 +29,8 @@ struct shop_answers {
     size_t status_count;
     char
         first_failure[SHOP_ANSWER_KEPT + 1]; /* the first answer of FAILED, or why the first was UNANSWERED */
+    /* What the file may lack: for the first answer that counts as sold because its status is 2xx, and for the first that failed; "": nothing. */
+    char doubt[SHOP_HINT], hint[SHOP_HINT];
     double seconds;
     struct hdr latency; /* of all answers */
 };

@@ -231,31 +231,47 @@ bool shop_service_runs(struct shop_service *service)
 }
 
 /* Asks instance I once. If not, RET_WHY says what it answered. */
-static bool is_ready(const struct shop_service *service, size_t i, char *ret_why, size_t size)
+static bool is_ready(const struct shop_service *service, size_t i, char *ret_why, size_t size,
+                     CURLcode *ret_code)
 {
     const struct shop_description *description = service->description;
     const struct shop_values values = shop_values_of(service, i);
     if (!description->ready) {
+        *ret_code = shop_http_listens(description->request.url, &values, READY_MS);
         snprintf(ret_why, size, "nothing listens at the address of \"request\"");
-        return shop_http_listens(description->request.url, &values, READY_MS);
+        return *ret_code == CURLE_OK;
     }
     const struct shop_request request = {.method = "GET", .url = description->ready};
-    char text[256];
-    long status = shop_http_send(&request, &values, READY_MS, text, sizeof text);
-    if (status)
-        snprintf(ret_why, size, "\"ready\" was answered with %ld: %.100s", status, text);
+    struct shop_answer answer;
+    *ret_code = shop_http_send(&request, &values, READY_MS, &answer);
+    if (answer.status)
+        snprintf(ret_why, size, "\"ready\" was answered with %ld: %.100s", answer.status, answer.text);
     else
-        snprintf(ret_why, size, "\"ready\" was not answered: %.100s", text);
-    return status >= 200 && status < 300;
+        snprintf(ret_why, size, "\"ready\" was not answered: %.100s", answer.text);
+    return answer.status >= 200 && answer.status < 300;
+}
+
+/* Nothing that the service does later can help. */
+static bool say_refusal(const struct shop_description *description, CURLcode code)
+{
+    shop_complain(
+        description, description->ready ? "ready" : "request.url",
+        "is an address with TLS that cannot be used: %s. Write an http:// address, or let this machine trust the "
+        "certificate (update-ca-certificates)",
+        curl_easy_strerror(code));
+    return false;
 }
 
 static bool await_instance(struct shop_service *service, size_t i, int64_t until_us)
 {
     const struct shop_description *description = service->description;
     char why[256];
-    while (!is_ready(service, i, why, sizeof why)) {
+    CURLcode code;
+    while (!is_ready(service, i, why, sizeof why, &code)) {
         if (interrupted() || !shop_service_runs(service))
             return false;
+        if (shop_http_is_refused(code))
+            return say_refusal(description, code);
         if (monotonic_us() >= until_us) {
             shop_complain(description,
                           description->ready      ? "ready"
@@ -302,16 +318,15 @@ static bool reset_by_request(const struct shop_service *service, int64_t stock)
 {
     const struct shop_description *description = service->description;
     struct shop_values values = shop_values_of(service, 0);
-    char text[256];
+    struct shop_answer answer;
     values.stock = stock;
-    long status = shop_http_send(&description->reset_request, &values, description->timeout_ms, text,
-                                 sizeof text);
-    if (status >= 200 && status <= 299)
+    (void)shop_http_send(&description->reset_request, &values, description->timeout_ms, &answer);
+    if (answer.status >= 200 && answer.status <= 299)
         return true;
-    if (!interrupted() && status)
-        shop_complain(description, "reset", "was answered with %ld: %.200s", status, text);
+    if (!interrupted() && answer.status)
+        shop_complain(description, "reset", "was answered with %ld: %.200s", answer.status, answer.text);
     else if (!interrupted())
-        shop_complain(description, "reset", "was not answered: %.200s", text);
+        shop_complain(description, "reset", "was not answered: %.200s", answer.text);
     return false;
 }
 

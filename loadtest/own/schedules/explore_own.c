@@ -156,7 +156,7 @@ static int begin(void *context, const struct texts *operands)
     if (!shop_description_read(explore->path, &explore->description))
         return ENDED_USAGE;
     if (explore->stock == 0)
-        explore->stock = 2 * explore->description.units - 1;
+        explore->stock = check_default_stock(explore->description.units, 1);
     if (!check_allowed(&explore->allow, &explore->allowed)) {
         shop_description_free(&explore->description);
         return ENDED_USAGE;
@@ -167,6 +167,10 @@ static int begin(void *context, const struct texts *operands)
     else if (strcmp(explore->faults, "expire") == 0 && !explore->description.uses_redis)
         complain("--faults expire ends keys in Redis. Give the service the address {redis} in \"env\" of %s",
                  explore->path);
+    else if (explore->description.answers[SHOP_ACCEPTED].count > 0)
+        shop_complain(
+            &explore->description, "answers.accepted",
+            "is for work that continues after the answer, which explore cannot give to a request. Use loadtest check");
     else if (explore->expire_key && strcmp(explore->faults, "expire") != 0)
         complain("--expire-key needs --faults expire");
     else if (shop_can_have_env(&explore->description, &explore->env) &&

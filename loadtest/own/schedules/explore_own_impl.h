@@ -87,6 +87,8 @@ bool explore_own_open_gate(struct explore_own *explore);
 
 /* The verdict on a schedule that has ended. */
 enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record);
+/* Orders are missing although their answers have 2xx, but one of these may mean something else: says so on stderr, with the remedy. */
+bool explore_own_is_doubtful(const struct explore_own *explore, const struct run_record *record);
 /* Counts the schedule, and returns what explore_own_judge returns. */
 enum verdict explore_own_count(struct explore_own *explore, const struct run_record *record);
 /* Runs single requests, and then all, before anything counts. */

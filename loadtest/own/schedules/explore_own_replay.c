@@ -122,6 +122,8 @@ bool explore_own_replay(struct explore_own *explore, json_t **ret_shown)
     const struct run_record *record = runner_record(explore->runner);
     explore->us = monotonic_us() - begin;
     ran.verdict = explore_own_count(explore, record);
+    if (explore_own_is_doubtful(explore, record))
+        return false;
     if (ran.verdict == VERDICT_CLEAN) /* else the schedule still shows what is wrong */
         changed_statement(explore->saved.steps, record, explore->changed);
     explore->found[ran.verdict] = 1;

@@ -102,20 +102,19 @@ static uint64_t fingerprint(void *self)
     return runner_fingerprint(((struct explore_own *)self)->runner);
 }
 
-static bool is_sold(const struct run_answer *answer)
+static bool is_sold(const struct shop_answer *answer)
 {
-    return answer->status >= 200 && answer->status < 300;
+    return answer->meaning == SHOP_SOLD;
 }
 
 enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record)
 {
     struct check_answers answers = {0};
     for (int64_t i = 0; i < explore->requests; i++) {
-        bool sold = is_sold(&record->answers[i]),
-             refused = !sold && shop_is_sold_out(&explore->description, record->answers[i].status);
-        answers.acknowledged += sold;
-        answers.refused += refused;
-        answers.unclear += !sold && !refused;
+        enum shop_meaning meaning = record->answers[i].meaning;
+        answers.acknowledged += meaning == SHOP_SOLD;
+        answers.refused += meaning == SHOP_REFUSED;
+        answers.unclear += meaning == SHOP_UNCLEAR;
     }
     struct check_counts counts = check_counts_of(&explore->description, &explore->before, &record->after,
                                                  &answers);
@@ -136,9 +135,8 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
     explore->schedules++;
     explore->deadlocks += record->deadlock;
     for (int64_t i = 0; i < explore->requests && !record->faulted && explore->occupied == 0; i++) {
-        const struct run_answer *answer = &record->answers[i];
         explore->answers++;
-        explore->unclear += !is_sold(answer) && !shop_is_sold_out(&explore->description, answer->status);
+        explore->unclear += record->answers[i].meaning == SHOP_UNCLEAR;
     }
     explore->faulted |= record->faulted;
     explore->unseen |= sold & ~stepped;
@@ -184,6 +182,25 @@ static void keep(struct explore_own *explore, enum verdict verdict)
 
 /* ---- the search --------------------------------------------------------------------------------------------------------- */
 
+bool explore_own_is_doubtful(const struct explore_own *explore, const struct run_record *record)
+{
+    const struct shop_answer *doubtful = NULL;
+    int64_t acknowledged = 0, sold = record->after.sold - explore->before.sold;
+    for (int64_t i = 0; i < explore->requests; i++) {
+        const struct shop_answer *answer = &record->answers[i];
+        acknowledged += is_sold(answer) ? explore->description.units : 0;
+        if (is_sold(answer) && *answer->hint)
+            doubtful = answer;
+    }
+    if (!doubtful || acknowledged <= sold || explore_own_judge(explore, record) != VERDICT_ANSWERS_LOST)
+        return false;
+    shop_complain(
+        &explore->description, "request",
+        "was answered with %ld, and nothing was sold: %.120s. The file does not say what that means. Add %s",
+        doubtful->status, doubtful->text, doubtful->hint);
+    return true;
+}
+
 /* The path of the schedule that has just run is needed after search_run has moved on, so its end keeps it. */
 static bool end_and_judge(void *self)
 {
@@ -193,6 +210,8 @@ static bool end_and_judge(void *self)
     const struct run_record *record = runner_record(explore->runner);
     explore->last = *record;
     enum verdict verdict = explore_own_count(explore, record);
+    if (explore_own_is_doubtful(explore, record))
+        return false;
     if (explore->occupied > 0 && verdict == VERDICT_CLEAN) {
         explore->schedules--;
         explore->pool_clean++;
@@ -206,7 +225,7 @@ static bool end_and_judge(void *self)
 static void say_no_order(const struct explore_own *explore, const struct run_record *record)
 {
     const struct shop_description *description = &explore->description;
-    const struct run_answer *answer = &record->answers[0];
+    const struct shop_answer *answer = &record->answers[0];
     if (answer->status == 0)
         shop_complain(description, "request",
                       "was not answered: %s (timeout_ms is %" PRId64 "). The last output of the service:",
@@ -235,9 +254,12 @@ bool explore_own_warm_up(struct explore_own *explore)
     }
     runner_watch(explore->runner, false);
     const struct run_record *record = runner_record(explore->runner);
-    bool works = record->count > 0 && record->after.sold > explore->before.sold;
-    if (!works)
+    bool orders = record->count > 0 && record->after.sold > explore->before.sold,
+         works = orders && is_sold(&record->answers[0]);
+    if (!orders)
         say_no_order(explore, record);
+    else if (!works)
+        shop_say_not_sold(&explore->description, &record->answers[0], explore->before.left);
     runner_measure(explore->runner);
     runner_learn(explore->runner);
     runner_set(explore->runner, (size_t)explore->requests, false);

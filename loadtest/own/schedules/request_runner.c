@@ -54,13 +54,9 @@ static void *send_request(void *context)
         curl_easy_setopt(actor->exchange.easy, CURLOPT_XFERINFODATA, actor);
     }
     CURLcode code = sent ? curl_easy_perform(actor->exchange.easy) : CURLE_OUT_OF_MEMORY;
-    actor->answer.status = 0;
-    if (code == CURLE_OK)
-        curl_easy_getinfo(actor->exchange.easy, CURLINFO_RESPONSE_CODE, &actor->answer.status);
-    snprintf(actor->answer.text, sizeof actor->answer.text, "%s",
-             code == CURLE_OK                    ? actor->exchange.answer
-             : code == CURLE_ABORTED_BY_CALLBACK ? "no answer in time"
-                                                 : curl_easy_strerror(code));
+    shop_exchange_answer(&actor->exchange, description, code, &actor->answer);
+    if (code == CURLE_ABORTED_BY_CALLBACK)
+        snprintf(actor->answer.text, sizeof actor->answer.text, "no answer in time");
     gate_lock(runner->settings.gate);
     actor->ended = true;
     actor->failed = !sent;

@@ -23,12 +23,6 @@ enum request_state {
     REQUEST_ENDED,   /* it has its answer */
 };
 
-/* The answer to a request. STATUS 0: none came, and TEXT says why; else it is the beginning of the body. */
-struct run_answer {
-    long status;
-    char text[SHOP_ANSWER_KEPT + 1];
-};
-
 /* The servers of a runner's gate, by their index. */
 enum { RUNS_POSTGRES, RUNS_REDIS };
 
@@ -49,7 +43,7 @@ struct run_step {
 struct run_record {
     size_t count;
     struct run_step steps[RUN_STEPS_MAX];
-    struct run_answer answers[ACTORS_MAX];
+    struct shop_answer answers[ACTORS_MAX];
     struct shop_stock after;
     bool deadlock;
     bool stuck;   /* no request could go on; the connections were closed */

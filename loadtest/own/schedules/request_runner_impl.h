@@ -27,7 +27,7 @@ struct actor {
     bool crashed, cuts;             /* CUTS: the answer to its statement will be lost */
     unsigned steps, sent;           /* SENT: statements, without the COMMITs that the gate adds */
     size_t queued;                  /* bytes behind the statement at which it is held */
-    struct run_answer answer;
+    struct shop_answer answer;
     enum request_state state;
     size_t at; /* the connection that is held or blocked; NOWHERE */
     unsigned blockers;

@@ -197,6 +197,77 @@ def test_what_else_is_found(fake, tmp_path, mode, changes, verdict, note):
     assert again.returncode == 0 and f",{verdict}\r\n" in again.stdout.replace("\n", "\r\n").replace("\r\r", "\r"), again.stdout
 
 
+# ---- what answers mean -------------------------------------------------------------------------------
+
+CASES_FOLDER = ROOT / "tests" / "lab" / "cases"
+HAS_ERRORS = {"status": 200, "has": "/data/checkoutComplete/errors"}
+THANKS, CART = ({"status": 303, "location": path} for path in ("/thanks", "/cart?error=sold-out"))
+
+
+@pytest.fixture
+def answering(tmp_path):
+    """Copies a service that answers in the way NAME, with MEMBERS of its description, and returns the path of that."""
+    needs("/usr/bin/python3", "-c", "import psycopg2", packages="python3-psycopg2")
+
+    def write(name, **members):
+        for folder in ("common", "40-service-http"):
+            shutil.copytree(CASES_FOLDER / folder, tmp_path / folder, dirs_exist_ok=True)
+        path = tmp_path / "40-service-http" / f"{name}.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | members, indent=1))
+        return path
+
+    return write
+
+
+ANSWERS = {
+    "graphql": [{"sold": [{"status": 200, "has": "/data/checkoutComplete/order/id"}], "refused": [HAS_ERRORS]}, {"refused": [HAS_ERRORS]}],
+    "redirect": [{"sold": [THANKS], "refused": [CART]}],
+}
+
+
+@pytest.mark.parametrize(("name", "answers"), [(name, answers) for name in ANSWERS for answers in ANSWERS[name]])
+def test_success_by_content(answering, name, answers):
+    """The right service is clean, and the other one is not, in both commands."""
+    for safe, verdict in (("1", "clean"), ("0", "oversold")):
+        path = answering(name, answers=answers)
+        row = check(path, "--env", f"SAFE={safe}", status=int(safe == "0"))[0]
+        assert row["verdict"] == verdict and (safe == "0" or (row["acknowledged"], row["sold_out"]) == (100, 300)), row
+        ran = loadtest("explore", path, "--env", f"SAFE={safe}", seconds=START_S * 5)
+        assert ran.returncode == int(safe == "0") and verdict in ran.stdout, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(("name", "item"), [("graphql", json.dumps(HAS_ERRORS)), ("redirect", json.dumps(THANKS)), ("async", '202 to "accepted"')])
+def test_an_answer_without_a_meaning_is_no_verdict(answering, name, item):
+    """The file does not say which of the answers mean sold: the sentence has what to add, and nobody is blamed."""
+    path = answering(name)
+    assert f"Add {item}" in check(path, status=3)
+    ran = loadtest("explore", path, seconds=START_S * 5)
+    assert ran.returncode == 3 and (name == "async" or f"Add {item}" in ran.stderr), ran.stdout + ran.stderr
+
+
+def test_accepted_orders_are_waited_for(answering):
+    settled = "SELECT count = 0 FROM product"
+    row = check(answering("async", answers={"accepted": [202]}, settled=settled), "--stock", "1", "--requests", "20")[0]
+    assert (row["verdict"], row["sold"], row["accepted"], row["acknowledged"]) == ("clean", 1, 20, 0), row
+    path = answering("async", answers={"accepted": [202]}, settled="SELECT false", settle_timeout_ms=200)
+    assert '"settled" is not true 200 ms after the last answer' in check(path, status=3)
+    ran = loadtest("explore", path)
+    assert ran.returncode == 2 and "Use loadtest check" in ran.stderr, ran.stderr
+
+
+def test_buyers_turned_away_and_failing_requests(fake):
+    """The rows are those of the service; --allow makes them clean, with a note."""
+    flows = CASES_FOLDER / "42-service-flows" / "serializable-noretry.json"
+    away = CASES_FOLDER / "26-openevent-false-sold-out" / "shop.json"
+    assert check(away, status=1)[0]["verdict"] == "turned-away"
+    ran = loadtest("check", away, "--allow", "turned-away", seconds=START_S * 5)
+    assert ran.returncode == 0 and "although buyers were refused" in re.sub(r"\s+", " ", ran.stdout), ran.stdout + ran.stderr
+    assert check(flows, status=1)[0]["verdict"] == "failing"
+    ran = loadtest("check", flows, "--allow", "failing", seconds=START_S * 5)
+    assert ran.returncode == 0 and "more than 5 % of all answers" in re.sub(r"\s+", " ", ran.stdout), ran.stdout + ran.stderr
+    assert "--allow takes turned-away or failing" in check(fake(), "--allow", "oversold", status=2)
+
+
 # ---- mistakes ---------------------------------------------------------------------------------------
 
 HOLE = "postgresql://nobody:secret@127.0.0.1:1/nothing"
@@ -360,6 +431,11 @@ WRONG = [
     {"request": {"url": PORT + " "}}, {"request": {"url": PORT + "{postgres}"}}, {"sold_out": 409}, {"sold_out": [200]}, {"sold_out": ["409"]}, {"units": 0},
     {"units": 1.5}, {"stock": ""}, {"stock": ["SELECT 1"]}, {"sold": None}, {"invariant": []}, {"invariant": [True]}, {"timeout_ms": 0},
     {"start_timeout_ms": "1s"}, {"start": None}, {"start": None, "env": None}, {"extra": 1},
+    {"answers": [201]}, {"answers": {"sold": []}}, {"answers": {"sold": 201}}, {"answers": {"sold": [199]}}, {"answers": {"solt": [201]}},
+    {"answers": {"sold": ["201"]}}, {"answers": {"refused": [{"status": 200}]}}, {"answers": {"refused": [{"has": "/errors"}]}},
+    {"answers": {"refused": [{"status": 200, "has": "errors"}]}}, {"answers": {"refused": [{"status": 200, "text": ""}]}},
+    {"answers": {"refused": [{"status": 200, "more": "x"}]}}, {"answers": {"accepted": [202]}}, {"answers": {"refused": [409]}, "sold_out": [400]},
+    {"settled": ""}, {"settle_timeout_ms": 0},
     {"start": None, "env": None, "schema": None, "database": HOLE},
 ]  # fmt: skip
 
@@ -379,6 +455,8 @@ def test_the_schema_takes_what_the_reader_takes(fake):
         {"//": 1, "// start": [], "database": HOLE, "schema": None},
         {"reset": {"url": PORT, "method": "DELETE", "// x": 1}, "sold_out": [], "ready": PORT + "{instance}", "invariant": "SELECT true"},
         {"start": None, "env": None, "schema": None, "database": HOLE, "request": {"url": "https://example.org/", "headers": {"X": "{request}"}}},
+        {"answers": {"sold": [201, {"status": 200, "has": "/id", "lacks": "/errors", "text": "x", "// a": 1}], "refused": [{"status": 303, "location": "x"}], "accepted": [202]}, "settled": "SELECT true"},
+        {"answers": {"refused": [], "accepted": []}, "settle_timeout_ms": 1},
         {"request": {"url": PORT + "{stock}", "body": "{\"a\":{}}"}, "stock": "SELECT '{a}'", "$schema": "x", "units": 2, "timeout_ms": 1, "start_timeout_ms": 1},
     ):  # fmt: skip
         path = fake(**changes)

@@ -84,8 +84,10 @@ static void test_defaults(void **state)
     assert_int_equal(description.units, 1);
     assert_int_equal(description.reset_count, 2);
     assert_false(description.uses_redis);
-    assert_true(shop_is_sold_out(&description, 409));
-    assert_false(shop_is_sold_out(&description, 410));
+    assert_true(description.all_2xx_sold);
+    assert_int_equal(description.answers[SHOP_REFUSED].count, 1);
+    assert_int_equal(description.answers[SHOP_REFUSED].rule[0].status, 409);
+    assert_null(description.settled);
     shop_description_free(&description);
 }
 
@@ -102,11 +104,57 @@ static void test_everything(void **state)
     assert_int_equal(description.env.count, 1);
     assert_true(description.uses_redis);
     assert_int_equal(description.units, 3);
-    assert_true(shop_is_sold_out(&description, 410));
+    assert_int_equal(description.answers[SHOP_REFUSED].count, 2);
+    assert_int_equal(description.answers[SHOP_REFUSED].rule[1].status, 410);
     assert_int_equal(description.invariant_count, 1);
     assert_int_equal(description.timeout_ms, 100);
     assert_int_equal(description.start_timeout_ms, 200);
     shop_description_free(&description);
+}
+
+static void test_answers(void **state)
+{
+    struct shop_description description;
+    assert_true(read_with(
+        "\"start\": [\"x\"], \"settled\": \"SELECT true\", \"settle_timeout_ms\": 50, \"answers\": {\n"
+        "\"sold\": [201, {\"status\": 303, \"location\": \"/thanks\", \"// x\": 1}], \"accepted\": [202],\n"
+        "\"refused\": [{\"status\": 200, \"has\": \"/errors\", \"lacks\": \"/id\", \"text\": \"sold\"}]},",
+        &description));
+    assert_false(description.all_2xx_sold);
+    assert_int_equal(description.answers[SHOP_SOLD].count, 2);
+    assert_string_equal(description.answers[SHOP_SOLD].rule[1].location, "/thanks");
+    assert_int_equal(description.answers[SHOP_ACCEPTED].rule[0].status, 202);
+    const struct shop_rule *refused = &description.answers[SHOP_REFUSED].rule[0];
+    assert_int_equal(description.answers[SHOP_REFUSED].count, 1);
+    assert_string_equal(refused->has, "/errors");
+    assert_string_equal(refused->lacks, "/id");
+    assert_string_equal(refused->text, "sold");
+    assert_string_equal(description.settled, "SELECT true");
+    assert_int_equal(description.settle_timeout_ms, 50);
+    shop_description_free(&description);
+}
+
+static void test_wrong_answers(void **state)
+{
+#define ANSWERS "\"start\": [\"x\"], \"answers\": "
+    refuses(ANSWERS "[201],", "\"answers\" is an array", "Write an object");
+    refuses(ANSWERS "{\n\"solt\": [201]},", ":3: \"answers.solt\" is unknown", "refused accepted sold");
+    refuses(ANSWERS "{\"sold\": 201},", "\"answers.sold\"", "such as [201]");
+    refuses(ANSWERS "{\"sold\": []},", "\"answers.sold\" is empty", "no answer means sold");
+    refuses(ANSWERS "{\"sold\": [201,\n199]},", ":3: \"answers.sold[1]\"", "200 to 599");
+    refuses(ANSWERS "{\"sold\": [{\"has\": \"/a\"}]},", "\"answers.sold[0]\"", "200 to 599");
+    refuses(ANSWERS "{\"sold\": [{\"status\": 200}]},", "\"answers.sold[0]\" has a status alone",
+            "Write the number");
+    refuses(ANSWERS "{\"sold\": [{\"status\": 200,\n\"has\": \"a\"}]},", ":3: \"answers.sold[0].has\"",
+            "JSON Pointer");
+    refuses(ANSWERS "{\"sold\": [{\"status\": 200, \"text\": 1}]},", "\"answers.sold[0].text\" is a number",
+            "string");
+    refuses(ANSWERS "{\"sold\": [{\"status\": 200, \"hass\": \"/a\"}]},",
+            "\"answers.sold[0].hass\" is unknown", "status has lacks location text");
+    refuses(ANSWERS "{\"sold\": [200], \"refused\": [200]},", "\"answers.sold[0]\" is 200",
+            "\"refused\" as well");
+    refuses(ANSWERS "{\"accepted\": [202]},", "\"answers.accepted\" needs \"settled\"", "Add SQL");
+    refuses("\"sold_out\": [400], " ANSWERS "{\"refused\": [409]},", "\"sold_out\"", "Remove one");
 }
 
 static void test_mistakes(void **state)
@@ -171,7 +219,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_of_members), cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_everything),       cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_placeholders),
+        cmocka_unit_test(test_placeholders),     cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_wrong_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
