@@ -76,6 +76,7 @@ void db_note_error(struct db *db, const char *text, const char *constraint)
 {
     snprintf(db->error, sizeof db->error, "%s", text);
     db->error[strcspn(db->error, "\n")] = '\0';
+    db->error_line = 0;
     snprintf(db->constraint, sizeof db->constraint, "%s", constraint ? constraint : "");
 }
 
@@ -193,6 +194,11 @@ enum db_status db_ready(struct db *db)
 const char *db_error(const struct db *db)
 {
     return db->error;
+}
+
+int db_error_line(const struct db *db)
+{
+    return db->error_line;
 }
 
 const char *db_error_constraint(const struct db *db)

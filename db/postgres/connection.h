@@ -93,9 +93,13 @@ void db_rollback(struct db *db);
 
 /* Several statements without parameters in one go, for schemas; not to be used in a transaction of db_begin. */
 enum db_status db_run_script(struct db *db, const char *sql);
+/* The same for one COPY … FROM STDIN, with LENGTH bytes of DATA in the format that it names. */
+enum db_status db_run_copy(struct db *db, const char *sql, const char *data, size_t length);
 
 /* What went wrong last, for the log; valid until the next call. */
 const char *db_error(const struct db *db);
+/* In which line of the text of db_run_script, or of db_run_copy with its data, PostgreSQL found that error; 0: it does not say. */
+int db_error_line(const struct db *db);
 /* The constraint that was violated last, or "". */
 const char *db_error_constraint(const struct db *db);
 

@@ -66,6 +66,7 @@ struct db {
     struct db_session session;
     uint64_t round_trips;
     char error[320];
+    int error_line; /* as db_error_line */
     char constraint[64];
 };
 

@@ -26,7 +26,7 @@ static const char START_FILE[] =
     "database.\",\n"
     "  \"//database\": \"postgresql://user:password@127.0.0.1:5432/test\",\n"
     "  \"//redis\": \"redis://127.0.0.1:6379\",\n"
-    "  \"// schema\": \"A file of plain SQL that creates the tables in the private PostgreSQL, if the service does "
+    "  \"// schema\": \"A file of SQL, such as a plain dump of pg_dump, that creates the tables in the private PostgreSQL, if the service does "
     "not create them.\",\n"
     "  \"//schema\": \"schema.sql\",\n"
     "\n"

@@ -4,6 +4,7 @@
 #include "db/postgres/connection.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/own/shop_schema.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MS = 10000, SCHEMA_MAX_BYTES = 16 << 20, SETTLE_POLL_MS = 50 };
+enum { WAIT_MS = 10000, SETTLE_POLL_MS = 50 };
 
 /* Of the questions. */
 enum { STOCK, SOLD, SETTLED, FIRST_INVARIANT };
@@ -105,49 +106,9 @@ void shop_database_close(struct shop_database *database)
 
 /* ---- scripts ------------------------------------------------------------------------------------------- */
 
-static char *read_schema(const struct shop_description *description)
-{
-    FILE *file = fopen(description->schema, "re");
-    char *text = file ? malloc(SCHEMA_MAX_BYTES + 1) : NULL;
-    size_t length = text ? fread(text, 1, SCHEMA_MAX_BYTES + 1, file) : 0;
-    bool well = text && !ferror(file) && length <= SCHEMA_MAX_BYTES;
-    if (well)
-        text[length] = 0;
-    else
-        shop_complain(description, "schema", "is %s, which cannot be read: %s", description->schema,
-                      length > SCHEMA_MAX_BYTES ? "it has more than 16 MB" : strerror(errno));
-    if (file)
-        fclose(file);
-    if (well)
-        return text;
-    free(text);
-    return NULL;
-}
-
-/* pg_dump begins and ends its output with commands of psql that allow no others in between. They have no meaning here: blanks replace them. */
-static void blank_commands(char *script)
-{
-    for (char *line = script; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, "\\restrict ", 10) == 0 || strncmp(line, "\\unrestrict ", 12) == 0)
-            memset(line, ' ', strcspn(line, "\n"));
-    }
-}
-
 bool shop_database_load(struct shop_database *database)
 {
-    const struct shop_description *description = database->description;
-    char *script = read_schema(description);
-    if (script)
-        blank_commands(script);
-    wait_from_now(database->db);
-    bool well = script && db_run_script(database->db, script) == DB_OK;
-    if (script && !well)
-        shop_complain(description, "schema",
-                      "fails: %s. Correct %s; it must be plain SQL, without commands of psql",
-                      db_error(database->db), description->schema);
-    free(script);
-    return well;
+    return shop_schema_load(database->db, database->description);
 }
 
 bool shop_database_reset(struct shop_database *database)

@@ -268,6 +268,58 @@ def test_buyers_turned_away_and_failing_requests(fake):
     assert "--allow takes turned-away or failing" in check(fake(), "--allow", "oversold", status=2)
 
 
+# ---- dumps ------------------------------------------------------------------------------------------
+
+DUMP = """\\restrict abc
+SET statement_timeout = 0;
+SET transaction_timeout = 0;
+SELECT pg_catalog.set_config('search_path', '', false);
+
+CREATE FUNCTION public.f() RETURNS integer LANGUAGE sql
+    BEGIN ATOMIC
+ SELECT 1;
+ SELECT CASE WHEN true THEN 2 END;
+END;
+CREATE TABLE public.product (
+    id integer NOT NULL,
+    count integer NOT NULL
+);
+CREATE TABLE public.order_item (product_id integer, quantity integer, note text);
+COPY public.product (id, count) FROM stdin;
+1\t7
+\\.
+
+COPY public.order_item (product_id, quantity, note) FROM stdin;
+1\t1\tit's; \\N
+1\t1\t\\N
+\\.
+\\unrestrict abc
+"""  # of pg_dump 17, with an SQL function and quotation marks in the rows
+
+
+def test_a_dump_is_loaded(fake, tmp_path):
+    (tmp_path / "dump.sql").write_text(DUMP)
+    path = fake(schema="dump.sql", invariant=["SELECT f() = 2"])
+    assert check(path, "--stock", "20")[0]["verdict"] == "clean"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("    count integer", "    count integr", 'dump.sql:13: type "integr" does not exist. Correct the SQL'),
+        ("1\t7", "1\tx", "dump.sql:17: invalid input syntax"),
+        ("1\t7", "1\t7\t9", "dump.sql:17: extra data after last expected column"),
+        ("SET statement", "\\connect shop\nSET statement", r"a command of psql at .*dump.sql:2: \\connect shop. Make the dump without --create"),
+        ("SET statement", "\\i other.sql\nSET statement", r"a command of psql at .*dump.sql:2: \\i other.sql. Remove it"),
+        ("COPY", "ALTER TABLE public.product OWNER TO ann;\nCOPY", 'dump.sql:16: role "ann" does not exist. Make the dump with --no-owner'),
+    ],
+)  # fmt: skip
+def test_an_error_in_a_dump_has_its_line(fake, tmp_path, old, new, sentence):
+    (tmp_path / "dump.sql").write_text(DUMP.replace(old, new, 1))
+    errors = check(fake(schema="dump.sql"), status=3)
+    assert re.search(sentence, errors), errors
+
+
 # ---- mistakes ---------------------------------------------------------------------------------------
 
 HOLE = "postgresql://nobody:secret@127.0.0.1:1/nothing"
@@ -279,7 +331,7 @@ MISTAKES = {
                   "took longer than 5000 ms", '"ready" was answered with 404'),
     "SQL of stock": ("right", {"stock": "SELECT n FROM prduct"}, '"stock" fails', 'relation "prduct" does not exist'),
     "SQL of reset": ("right", {"reset": ["DELETE FROM order_item", "UPDATE product"]}, '"reset[1]" fails', "syntax error"),
-    "SQL of schema": ("right", {"schema": "fake.py"}, '"schema" fails', "plain SQL"),
+    "SQL of schema": ("right", {"schema": "fake.py"}, '"schema" fails at', "fake.py:2: syntax error"),
     "no rows": ("right", {"stock": "SELECT count FROM product WHERE id = 2"}, '"stock" gives 0 rows', "one value"),
     "NULL": ("right", {"sold": "SELECT sum(quantity) FROM order_item"}, '"sold" gives NULL', "coalesce"),
     "no number": ("right", {"stock": "SELECT 'many'"}, "'many', which is not a whole number", '"stock"'),
