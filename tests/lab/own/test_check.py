@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -106,6 +107,9 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         number = next(numbers)
         loses = mode == "lose" and number % 10 == 0
+        if mode == "tires" and number > 101:
+            open("tired", "w").close()
+            time.sleep(3600)
         if mode == "silent" or mode == "hang" and number > 1:
             time.sleep(3600)
         if mode == "die" and number > 5:
@@ -356,6 +360,17 @@ def test_a_mistake_is_one_sentence(fake, mistake):
     assert re.search(r"shop\.json:\d+: ", errors) and "secret" not in errors, errors
 
 
+def test_a_certificate_that_is_not_trusted(answering):
+    """It is said at once: nothing that the service does later can help."""
+    path = answering("redirect", env={"PORT": "{port}", "DATABASE_URL": "{postgres}", "MODE": "https"}, request={"url": "https://127.0.0.1:{port}/buy"})
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(made, cwd=path.parent, check=True, capture_output=True, timeout=START_S)
+    began = time.monotonic()
+    errors = check(path, status=3)
+    assert "request.url" in errors and "certificate" in errors and "http://" in errors, errors
+    assert time.monotonic() - began < 50, errors  # start_timeout_ms is 60000
+
+
 @pytest.mark.parametrize(
     ("changes", "arguments", "sentence"),
     [
@@ -436,6 +451,22 @@ def test_an_interrupt_stops_everything(fake):
         out, errors = process.communicate(timeout=START_S)
     assert process.returncode == 128 + signal.SIGINT, out + errors
     nothing_is_left_of(process.pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_prints_what_was_found(fake, tmp_path, number):
+    """The probe and the first run have 81 requests; the second one gets 20 answers."""
+    command = [LOADTEST, "check", fake("tires", timeout_ms=600000), "--stock", "20", "--repeat", "3", "--export-json", tmp_path / "result.json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        wait_until((tmp_path / "tired").exists, "the service answers no more", seconds=60)
+        time.sleep(1)  # for the other connections
+        process.send_signal(number)
+        out, errors = process.communicate(timeout=START_S)
+    assert process.returncode == 128 + number, out + errors
+    assert "Run 2 was interrupted after 20 of 80 requests (201 × 20): sold 20, left 0, oversold 0." in re.sub(r"\s+", " ", out), out
+    assert "NOT clean" not in out and "All runs are clean" not in out and "The run is clean" not in out, out
+    document = json.loads((tmp_path / "result.json").read_text())
+    assert [row["verdict"] for row in document["rows"]] == ["clean"] and document["interrupted"]["run"] == 2, document
 
 
 DAEMONS = {
