@@ -449,8 +449,11 @@ static char *read_file(const char *path)
         complain("%s is not a description of a service: it has 1 MB or more, or a NUL byte", path);
     if (file)
         fclose(file);
-    if (well && length < FILE_MAX_BYTES && strlen(text) == length)
+    if (well && length < FILE_MAX_BYTES && strlen(text) == length) {
+        if (strncmp(text, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+            memmove(text, text + 3, length - 2);
         return text;
+    }
     free(text);
     return NULL;
 }

@@ -97,9 +97,13 @@ static bool warn_of_inside(const struct explore_own *explore, json_t *warnings)
 
 static bool warn_of_failures(const struct explore_own *explore, json_t *warnings)
 {
-    char text[200];
-    snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " answers say neither sold nor sold out.",
-             explore->unclear, explore->answers);
+    const struct shop_answer *first = &explore->first_unclear;
+    char text[SHOP_ANSWER_KEPT + SHOP_HINT + 200];
+    snprintf(text, sizeof text,
+             "%" PRId64 " of %" PRId64
+             " answers say neither sold nor sold out. The first one: %ld, %.200s%s%s",
+             explore->unclear, explore->answers, first->status,
+             *first->text ? first->text : "an empty answer", *first->hint ? ". Add " : "", first->hint);
     return explore->unclear == 0 || add_warning(warnings, text);
 }
 

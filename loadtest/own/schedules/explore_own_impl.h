@@ -37,6 +37,7 @@ struct explore_own {
     struct texts env, allow;
     unsigned allowed;         /* bits of the verdicts of --allow */
     int64_t answers, unclear; /* of all schedules without a fault; UNCLEAR: neither sold nor sold out */
+    struct shop_answer first_unclear; /* the first of these, if there are any */
     struct output_settings output;
     bool prints;                 /* the table goes to stdout, and the schedules below it */
     struct saved_schedule saved; /* that --replay names */

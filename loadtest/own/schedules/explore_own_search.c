@@ -136,7 +136,8 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
     explore->deadlocks += record->deadlock;
     for (int64_t i = 0; i < explore->requests && !record->faulted && explore->occupied == 0; i++) {
         explore->answers++;
-        explore->unclear += record->answers[i].meaning == SHOP_UNCLEAR;
+        if (record->answers[i].meaning == SHOP_UNCLEAR && explore->unclear++ == 0)
+            explore->first_unclear = record->answers[i];
     }
     explore->faulted |= record->faulted;
     explore->unseen |= sold & ~stepped;

@@ -112,6 +112,16 @@ static void test_everything(void **state)
     shop_description_free(&description);
 }
 
+static void test_byte_order_mark(void **state)
+{
+    struct shop_description description;
+    char text[2000];
+    snprintf(text, sizeof text, "\xef\xbb\xbf{\"start\": [\"x\"], %s}", NEEDED);
+    assert_true(read_description(text, &description));
+    assert_string_equal(description.start[0], "x");
+    shop_description_free(&description);
+}
+
 static void test_answers(void **state)
 {
     struct shop_description description;
@@ -220,7 +230,7 @@ int main(void)
         cmocka_unit_test(test_lines_of_members), cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_everything),       cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_placeholders),     cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_wrong_answers),
+        cmocka_unit_test(test_wrong_answers),    cmocka_unit_test(test_byte_order_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
