@@ -22,7 +22,10 @@ static bool next_part(const char **at, char ret_part[static TOKEN_MAX])
     const char *text = *at + 1;
     while (*text && *text != '/' && length + 1 < TOKEN_MAX) {
         bool is_escape = text[0] == '~' && (text[1] == '0' || text[1] == '1');
-        ret_part[length++] = !is_escape ? *text : text[1] == '1' ? '/' : '~';
+        ret_part[length] = *text;
+        if (is_escape && text[1] == '1')
+            ret_part[length] = '/';
+        length++;
         text += is_escape ? 2 : 1;
     }
     ret_part[length] = 0;

@@ -157,11 +157,11 @@ static void keep_part(struct check *check, int64_t number)
     if (!shop_database_read(check->database, &now))
         return;
     const struct check_counts counts = count(check, &now);
+    int64_t ended = answers->sold + answers->sold_out + answers->accepted + answers->failed +
+                    answers->unanswered;
     check->part = check_row_new(number, &counts, answers, check->settings->allowed);
     if (check->part)
-        json_object_set_new(check->part, "ended",
-                            json_integer((json_int_t)(answers->sold + answers->sold_out + answers->accepted +
-                                                      answers->failed + answers->unanswered)));
+        json_object_set_new(check->part, "ended", json_integer((json_int_t)ended));
 }
 
 /* The row of run NUMBER; NULL, having said why unless it was an interrupt. */

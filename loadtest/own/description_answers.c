@@ -85,7 +85,7 @@ static bool read_rules(const struct reader *reader, const json_t *answers, enum 
         return wrong(reader, member, "is empty, so no answer means sold. Add a status, or remove the member");
     rules->count = 0;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        struct shop_rule rule;
+        struct shop_rule rule = {0};
         path_of_item(member, i, path);
         if (!read_rule(reader, path, json_array_get(list, i), &rule) ||
             (!shop_rule_looks_inside(&rule) && !is_new(reader, path, description, meaning, rule.status)))

@@ -269,6 +269,11 @@ def test_buyers_turned_away_and_failing_requests(fake):
     assert check(flows, status=1)[0]["verdict"] == "failing"
     ran = loadtest("check", flows, "--allow", "failing", seconds=START_S * 5)
     assert ran.returncode == 0 and "more than 5 % of all answers" in re.sub(r"\s+", " ", ran.stdout), ran.stdout + ran.stderr
+    for options, status, verdict in (((), 1, "turned-away"), (("--allow", "turned-away"), 0, "clean")):
+        ran = loadtest("explore", away, "--stock", "2", *options, seconds=START_S * 5)
+        assert ran.returncode == status and verdict in ran.stdout, ran.stdout + ran.stderr
+    ran = loadtest("explore", flows, seconds=START_S * 5)
+    assert ran.returncode == 1 and "failing" in ran.stdout and "503" in ran.stdout, ran.stdout + ran.stderr
     assert "--allow takes turned-away or failing" in check(fake(), "--allow", "oversold", status=2)
 
 
