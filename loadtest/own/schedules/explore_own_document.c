@@ -95,6 +95,16 @@ static bool warn_of_inside(const struct explore_own *explore, json_t *warnings)
     return well;
 }
 
+static bool warn_of_pool(const struct explore_own *explore, json_t *warnings)
+{
+    char text[200];
+    snprintf(
+        text, sizeof text,
+        "The pool has %d connections or more, so no schedule let requests share one. Make it smaller for this test.",
+        OCCUPIERS_MAX);
+    return explore->pool_size < OCCUPIERS_MAX || add_warning(warnings, text);
+}
+
 static bool warn_of_failures(const struct explore_own *explore, json_t *warnings)
 {
     const struct shop_answer *first = &explore->first_unclear;
@@ -123,7 +133,8 @@ static json_t *warnings_of(const struct explore_own *explore)
     json_t *warnings = json_array();
     if (warnings && warn_of_fault(explore, warnings) && warn_of_unseen(explore, warnings) &&
         warn_of_sleep(explore, warnings) && warn_of_inside(explore, warnings) &&
-        warn_of_failures(explore, warnings) && warn_of_stranger(explore, warnings) &&
+        warn_of_failures(explore, warnings) && warn_of_pool(explore, warnings) &&
+        warn_of_stranger(explore, warnings) &&
         (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
@@ -155,14 +166,14 @@ json_t *explore_own_document(const struct explore_own *explore, json_t *shown)
         (json_int_t)explore->time_limit_ms, "replay", explore->replay, "faults", explore->faults);
     json_t *document = result_new(explore_own_result.name, settings), *first = json_array_get(shown, 0);
     json_auto_t *found = json_pack(
-        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:{s:I, s:I}, s:o, s:o, s:O?, s:O}", "verdict",
+        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I}, s:o, s:o, s:O?, s:O}", "verdict",
         verdict_name(worst_of(explore)), "schedules", (json_int_t)explore->schedules, "coverage",
         search_coverage(&explore->search), "complete", is_complete(explore), "deadlocks",
         (json_int_t)explore->deadlocks, "differed", (json_int_t)explore->differed, "quiet_ms",
         (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "pool",
-        "connections", (json_int_t)explore->pool_size, "clean", (json_int_t)explore->pool_clean, "rows",
-        rows_of(explore), "warnings", warnings_of(explore), "counterexample", first, "counterexamples",
-        shown);
+        "connections", (json_int_t)explore->pool_size, "clean", (json_int_t)explore->pool_clean, "shared",
+        (json_int_t)explore->pool_shared, "rows", rows_of(explore), "warnings", warnings_of(explore),
+        "counterexample", first, "counterexamples", shown);
     if (document && found && json_object_update(document, found) == 0)
         return document;
     complain("out of memory");

@@ -59,8 +59,9 @@ struct explore_own {
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT]; /* as in a record; "": none */
     bool frees;                                      /* of --frees, and of the search that runs */
     int64_t occupied;                                /* of --occupied, and of the search that runs */
-    size_t pool_size;                                /* connections; 0: it has no pool, or it is not known */
-    int64_t pool_clean; /* schedules of requests that shared a connection, in which nothing was wrong */
+    size_t pool_size; /* connections; 0: it has no pool, or it is not known; OCCUPIERS_MAX: so many or more */
+    /* Schedules of requests that shared its last connection, in which nothing was wrong; and those of them in which they took turns on it. */
+    int64_t pool_clean, pool_shared;
     const struct search *runs; /* the search that runs */
     bool slept;                /* a request, in one of the schedules */
     /* Of the schedule that runs: its transitions, and bits of the requests that wait in the program. */

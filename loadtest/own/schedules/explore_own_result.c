@@ -172,11 +172,21 @@ static bool add_search_notes(const json_t *document, struct notes *notes)
                    " ms counts as waiting in the program.",
                    (double)schedules / (seconds > 0 ? seconds : 1), result_number(document, "quiet_ms")))
         return false;
-    int64_t shared = result_number(json_object_get(document, "pool"), "clean");
-    if (shared > 0 && !notes_add(notes, NOTE_ADVICE,
-                                 "%" PRId64 " more schedules in which the requests share the last of %" PRId64
-                                 " connections of the pool: clean.",
-                                 shared, result_number(json_object_get(document, "pool"), "connections")))
+    const json_t *pool = json_object_get(document, "pool");
+    int64_t clean = result_number(pool, "clean"), connections = result_number(pool, "connections");
+    if (clean > 0 && result_number(pool, "shared") > 0 &&
+        !notes_add(notes, NOTE_ADVICE,
+                   "Nothing was wrong in %" PRId64
+                   " more schedules, in which the requests took turns on the last of %" PRId64
+                   " connections of the pool.",
+                   clean, connections))
+        return false;
+    if (clean > 0 && result_number(pool, "shared") == 0 &&
+        !notes_add(notes, NOTE_ADVICE,
+                   "While all but one of the %" PRId64
+                   " connections of the pool were in use, the second request got none before "
+                   "the first had ended, so no schedule let them share one.",
+                   connections))
         return false;
     if (deadlocks > 0 &&
         !notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules had a deadlock, which PostgreSQL ended.",

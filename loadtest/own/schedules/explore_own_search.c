@@ -202,6 +202,21 @@ bool explore_own_is_doubtful(const struct explore_own *explore, const struct run
     return true;
 }
 
+/* One request acted between two statements of another. */
+static bool takes_turns(const struct run_record *record)
+{
+    unsigned before = 0; /* actors that have acted before the current one */
+    for (size_t i = 1; i < record->count; i++) {
+        unsigned now = record->steps[i].actor;
+        if (now == record->steps[i - 1].actor)
+            continue;
+        before |= 1U << record->steps[i - 1].actor;
+        if (before & 1U << now)
+            return true;
+    }
+    return false;
+}
+
 /* The path of the schedule that has just run is needed after search_run has moved on, so its end keeps it. */
 static bool end_and_judge(void *self)
 {
@@ -216,6 +231,7 @@ static bool end_and_judge(void *self)
     if (explore->occupied > 0 && verdict == VERDICT_CLEAN) {
         explore->schedules--;
         explore->pool_clean++;
+        explore->pool_shared += takes_turns(record);
     } else {
         keep(explore, verdict);
     }
@@ -353,8 +369,8 @@ static bool search_shared(struct explore_own *explore, int64_t limit_us)
     if (!runner_measure_pool(explore->runner, &explore->pool_size))
         return false;
     /* A session lock that both requests have shows only if they go on over two connections. */
-    for (int frees = 0; frees < 2 && explore->pool_size > 1 && explore->worst_count == 0 &&
-                        (outcome == SEARCH_RAN || outcome == SEARCH_DONE);
+    for (int frees = 0; frees < 2 && explore->pool_size > 1 && explore->pool_size < OCCUPIERS_MAX &&
+                        explore->worst_count == 0 && (outcome == SEARCH_RAN || outcome == SEARCH_DONE);
          frees++) {
         if (frees && !runner_locks_session(explore->runner))
             break;

@@ -81,7 +81,7 @@ bool runner_measure_pool(struct request_runner *runner, size_t *ret_size)
     ok = runner_end(runner) && ok;
     runner->occupied = 0;
     runner->settings.requests = requests;
-    *ret_size = waits ? size : 0;
+    *ret_size = waits || size == OCCUPIERS_MAX ? size : 0;
     return ok;
 }
 

@@ -92,7 +92,7 @@ void runner_set(struct request_runner *runner, size_t requests, bool reads_stock
  * closed, so that the pool has another one from then on. */
 void runner_occupy(struct request_runner *runner, size_t connections, bool frees);
 /* Finds out how many connections the pool of the service has: sends requests until one waits in the program and the others are held in
- * PostgreSQL. RET_SIZE is 0 if there is no pool, no SQL at the beginning, or no limit below OCCUPIERS_MAX. Ends them all; nothing of them has
+ * PostgreSQL. RET_SIZE is 0 if there is no pool or no SQL at the beginning, and OCCUPIERS_MAX if it has that many or more. Ends them all; nothing of them has
  * run. */
 bool runner_measure_pool(struct request_runner *runner, size_t *ret_size);
 /* The statements of the last schedule are those of one request alone: they tell later whose a statement is. */

@@ -3,7 +3,7 @@ clean."""
 
 import pytest
 
-from explored import described, explore, result
+from explored import PYTHON, described, explore, result
 from test_check import sample_needs
 
 # A service that sells with one statement outside a transaction, or takes a connection of a small pool for each statement.
@@ -166,3 +166,12 @@ def test_two_requests_share_a_connection(tmp_path, way, word):
     # The schedule can be repeated by hand.
     again = result(path, way, "--replay", shown["schedule"], "--occupied", 2)
     assert again["verdict"] == found["verdict"], again
+
+
+def test_a_request_that_keeps_its_connection(tmp_path):
+    """The other one waits, and the output says that no schedule let them share a connection."""
+    sample_needs("python")
+    path = described(tmp_path, start=["/usr/bin/python3", str(PYTHON / "shop.py")])
+    found = result(path, "for-update")
+    assert found["verdict"] == "clean" and found["pool"] == {"connections": 10, "clean": 1, "shared": 0}, found
+    assert "so no schedule let them share one" in " ".join(explore(path, "for-update").stdout.split())
