@@ -102,7 +102,11 @@ static bool warn_of_pool(const struct explore_own *explore, json_t *warnings)
         text, sizeof text,
         "The pool has %d connections or more, so no schedule let requests share one. Make it smaller for this test.",
         OCCUPIERS_MAX);
-    return explore->pool_size < OCCUPIERS_MAX || add_warning(warnings, text);
+    static const char STUCK[] =
+        "A request needs more than one connection at a time. If as many requests as the pool has connections hold one each, none of them "
+        "can continue. Let a request use one connection.";
+    return (explore->pool_size < OCCUPIERS_MAX || add_warning(warnings, text)) &&
+           (!explore->pool_stuck || add_warning(warnings, STUCK));
 }
 
 static bool warn_of_failures(const struct explore_own *explore, json_t *warnings)

@@ -62,6 +62,7 @@ struct explore_own {
     size_t pool_size; /* connections; 0: it has no pool, or it is not known; OCCUPIERS_MAX: so many or more */
     /* Schedules of requests that shared its last connection, in which nothing was wrong; and those of them in which they took turns on it. */
     int64_t pool_clean, pool_shared;
+    bool pool_stuck;           /* with its last connection, no request could end */
     const struct search *runs; /* the search that runs */
     bool slept;                /* a request, in one of the schedules */
     /* Of the schedule that runs: its transitions, and bits of the requests that wait in the program. */

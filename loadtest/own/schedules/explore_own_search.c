@@ -228,9 +228,11 @@ static bool end_and_judge(void *self)
     enum verdict verdict = explore_own_count(explore, record);
     if (explore_own_is_doubtful(explore, record))
         return false;
-    if (explore->occupied > 0 && verdict == VERDICT_CLEAN) {
+    if (explore->occupied > 0 && (verdict == VERDICT_CLEAN || verdict == VERDICT_STUCK)) {
         explore->schedules--;
-        explore->pool_clean++;
+        explore->pool_clean += verdict == VERDICT_CLEAN;
+        /* The occupiers hold their connections for longer than a request would, so this is no verdict. */
+        explore->pool_stuck |= verdict == VERDICT_STUCK;
         explore->pool_shared += takes_turns(record);
     } else {
         keep(explore, verdict);
