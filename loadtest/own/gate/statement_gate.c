@@ -197,6 +197,7 @@ static bool pass_from_client(struct gate *gate, struct link *link)
             link->unit = unit.length;
             link->seen.held = true;
             link->seen.splits = false;
+            link->seen.claim = GATE_NO_OWNER;
             gate_changed(gate);
             break;
         }
@@ -213,6 +214,7 @@ static bool end_statement(struct gate *gate, struct link *link)
     if (link->split == SPLIT_CLOSES)
         return say(link, link->protocol->rolls_back);
     link->seen.held = link->seen.commits = true;
+    link->seen.claim = link->seen.owner;
     snprintf(link->seen.text, sizeof link->seen.text, "COMMIT (of the statement before)");
     gate_changed(gate);
     return true;
@@ -334,7 +336,8 @@ static void accept_link(struct gate *gate, size_t which)
                                           .starts = front->protocol->greets,
                                           .transaction = 'I',
                                           .owner = GATE_NO_OWNER,
-                                          .host = GATE_NO_OWNER};
+                                          .host = GATE_NO_OWNER,
+                                          .claim = GATE_NO_OWNER};
     gate->links[i] = link;
 }
 

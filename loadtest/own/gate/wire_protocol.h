@@ -29,7 +29,8 @@ struct gate_connection {
     char transaction;  /* 'I': none, 'T': open, 'E': failed */
     int owner;         /* set by the explorer */
     int host;          /* and the request that has run a statement in the open transaction; GATE_NO_OWNER */
-    int32_t pid;       /* of PostgreSQL's process */
+    int claim; /* and the request that has sent the held statement, if it sends several at a time; else GATE_NO_OWNER */
+    int32_t pid;               /* of PostgreSQL's process */
     char text[MESSAGE_TEXT];   /* the held or running statement, with its parameters */
     char answer[MESSAGE_TEXT]; /* its first row, its command tag or its error */
     bool deadlock;             /* PostgreSQL ended the transaction because of a deadlock */

@@ -95,12 +95,24 @@ static bool warn_of_inside(const struct explore_own *explore, json_t *warnings)
     return well;
 }
 
+static bool warn_of_two(const struct explore_own *explore, json_t *warnings)
+{
+    char text[2 * MESSAGE_TEXT];
+    snprintf(
+        text, sizeof text,
+        "One request sends %.320s at the same time. The search runs them one after the other, always in the same sequence, so it "
+        "leaves the other schedules out.",
+        runner_at_once(explore->runner));
+    return !*runner_at_once(explore->runner) || add_warning(warnings, text);
+}
+
 static bool warn_of_pool(const struct explore_own *explore, json_t *warnings)
 {
     char text[200];
     snprintf(
         text, sizeof text,
-        "The pool has %d connections or more, so no schedule let requests share one. Make it smaller for this test.",
+        "The service opens %d connections or more at the same time, so no schedule let requests share one. If it has a pool, make that "
+        "smaller for this test.",
         OCCUPIERS_MAX);
     static const char STUCK[] =
         "A request needs more than one connection at a time. If as many requests as the pool has connections hold one each, none of them "
@@ -138,7 +150,7 @@ static json_t *warnings_of(const struct explore_own *explore)
     if (warnings && warn_of_fault(explore, warnings) && warn_of_unseen(explore, warnings) &&
         warn_of_sleep(explore, warnings) && warn_of_inside(explore, warnings) &&
         warn_of_failures(explore, warnings) && warn_of_pool(explore, warnings) &&
-        warn_of_stranger(explore, warnings) &&
+        warn_of_two(explore, warnings) && warn_of_stranger(explore, warnings) &&
         (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
@@ -148,8 +160,8 @@ static json_t *warnings_of(const struct explore_own *explore)
 /* Every schedule ran, each one held all that its requests did, and time alone changed nothing. */
 static bool is_complete(const struct explore_own *explore)
 {
-    return explore->search.done && !explore->unseen && !explore->slept && !*explore->overtaken &&
-           !*explore->overtaken_open;
+    return explore->search.done && !*runner_at_once(explore->runner) && !explore->unseen && !explore->slept &&
+           !*explore->overtaken && !*explore->overtaken_open;
 }
 
 static enum verdict worst_of(const struct explore_own *explore)

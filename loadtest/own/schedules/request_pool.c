@@ -109,7 +109,8 @@ bool runner_is_taken(const struct request_runner *runner, const struct actor *ac
     for (size_t i = 0; i < OCCUPIERS_MAX; i++)
         if (runner->occupiers[i].at == at && &runner->occupiers[i] != actor)
             return true;
-    return false;
+    const struct gate_connection *connection = gate_connection(runner->settings.gate, at);
+    return connection->held && connection->claim != GATE_NO_OWNER && connection->claim != (int)actor->number;
 }
 
 bool runner_pool_is_busy(const struct request_runner *runner, const struct actor *actor)

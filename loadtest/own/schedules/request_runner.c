@@ -163,6 +163,7 @@ bool runner_start(struct request_runner *runner)
         runner->actors[i].state = REQUEST_ENDED;
         runner->actors[i].crashed = runner->actors[i].cuts = false;
         runner->actors[i].steps = runner->actors[i].sent = 0;
+        memset(runner->actors[i].met, 0, sizeof runner->actors[i].met);
     }
     bool well = runner_send_occupiers(runner);
     for (size_t i = 0; i < runner->settings.requests && well; i++)
@@ -420,6 +421,11 @@ void runner_measure(struct request_runner *runner)
 void runner_watch(struct request_runner *runner, bool watches)
 {
     runner->watches = watches;
+}
+
+const char *runner_at_once(const struct request_runner *runner)
+{
+    return runner->at_once;
 }
 
 void runner_set_routines(struct request_runner *runner, const struct routines *routines)

@@ -79,8 +79,10 @@ void runner_close(struct request_runner *runner);
 int64_t runner_quiet_ms(const struct request_runner *runner);
 /* The longest silence of a request so far becomes the base of that time. Before it none counts as waiting there. */
 void runner_measure(struct request_runner *runner);
-/* From the next start, with one request alone: it is an error if that sends two statements at the same time. */
+/* From the next start, with one request alone: looks whether that sends two statements at the same time. */
 void runner_watch(struct request_runner *runner, bool watches);
+/* Two such statements; "": none were seen. Of these the runner runs one after the other, always in the same sequence. */
+const char *runner_at_once(const struct request_runner *runner);
 /* From the next start: what runs inside statements, which must outlive the runner. Statements outside a transaction that are not atomic get
  * a step for their COMMIT, as if they were in one. */
 void runner_set_routines(struct request_runner *runner, const struct routines *routines);

@@ -14,6 +14,8 @@ enum {
     LOOK_US = 2000, /* between two looks at PostgreSQL's lock table */
     QUIET_LEAST_US = 500000,
     NOWHERE = GATE_CONNECTIONS,
+    GROUP_MAX = 8,  /* statements at the same time */
+    GROUPS_MAX = 4, /* of a request */
 };
 
 struct actor {
@@ -25,6 +27,7 @@ struct actor {
     atomic_int_fast64_t until_us;   /* then it is given up; the time while it is held does not count */
     bool has_thread, ended, failed; /* ENDED: the answer is there; with the gate's lock */
     bool crashed, cuts;             /* CUTS: the answer to its statement will be lost */
+    unsigned met[GROUPS_MAX];       /* bits of the statements of a group that have come */
     unsigned steps, sent;           /* SENT: statements, without the COMMITs that the gate adds */
     size_t queued;                  /* bytes behind the statement at which it is held */
     struct shop_answer answer;
@@ -32,6 +35,12 @@ struct actor {
     size_t at; /* the connection that is held or blocked; NOWHERE */
     unsigned blockers;
     struct run_step *waits; /* its last step, if that waited; the answer is noted when it comes */
+};
+
+/* Statements that one request alone has sent at the same time, by their shapes. */
+struct statement_group {
+    uint64_t shapes[GROUP_MAX];
+    unsigned count;
 };
 
 struct request_runner {
@@ -47,6 +56,10 @@ struct request_runner {
     struct run_record record;
     const struct routines *routines; /* NULL: nothing is known about them yet */
     uint64_t fingerprint;
+    struct statement_group groups[GROUPS_MAX];
+    size_t group_count;
+    char at_once
+        [MESSAGE_TEXT]; /* two statements that one request alone sends at the same time; "": it sends one after the other */
     bool watches, stopped; /* STOPPED: the service, so it is started again */
     unsigned tries;
     int64_t changes; /* what redis_control_changes said last */

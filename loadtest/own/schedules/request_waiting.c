@@ -158,6 +158,9 @@ static bool has_come_to_rest(struct request_runner *runner, struct actor *actor,
         actor->at = NOWHERE;
         return true;
     }
+    /* Of several statements one runs; the next one is chosen when that has ended. */
+    if (*runner->at_once && find_running(runner, actor) != NOWHERE)
+        return false;
     actor->at = find_held(runner, actor, quiet);
     actor->state = REQUEST_HELD;
     return actor->at != NOWHERE;
@@ -186,30 +189,103 @@ static bool can_be_held(struct request_runner *runner, const struct actor *actor
     return !problem && pass_late(runner);
 }
 
-/* One request alone runs: is another statement of it held at the same moment? Which of the two comes first would be chance. With the gate's
- * lock. True, having said so on stderr. */
-static bool sends_two(struct request_runner *runner, const struct actor *actor)
+/* Adds a shape to a group. */
+static void add_shape(struct statement_group *group, uint64_t shape)
+{
+    for (unsigned i = 0; i < group->count; i++)
+        if (group->shapes[i] == shape)
+            return;
+    if (group->count < GROUP_MAX)
+        group->shapes[group->count++] = shape;
+}
+
+/* One request alone runs: are other statements of it held at the same moment? With the gate's lock. */
+static void watch(struct request_runner *runner, const struct actor *actor)
 {
     struct gate *gate = runner->settings.gate;
     int64_t until_us = monotonic_us() + WATCH_US;
-    while (monotonic_us() < until_us && !interrupted()) {
+    const char *text = gate_connection(gate, actor->at)->text;
+    struct statement_group group = {.shapes = {runner_shape(0, text)}, .count = 1};
+    while (runner->group_count < GROUPS_MAX && monotonic_us() < until_us && !interrupted()) {
         for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
-            const struct gate_connection *connection = gate_connection(gate, i);
-            if (i == actor->at || !connection->used || !connection->held)
+            struct gate_connection *connection = gate_connection(gate, i);
+            /* What is claimed has come with an earlier statement. */
+            if (i == actor->at || !connection->used || !connection->held ||
+                connection->claim != GATE_NO_OWNER)
                 continue;
             if (connection->trivial) {
                 gate_release(gate, i);
                 continue;
             }
-            complain(
-                "one request sends '%.150s' and '%.150s' at the same time, over two connections, and the gate can hold a request at "
-                "one statement only. Let it send one after the other, and turn off what the service sends in the background",
-                gate_connection(gate, actor->at)->text, connection->text);
-            return true;
+            connection->claim = (int)actor->number;
+            add_shape(&group, runner_shape(0, connection->text));
+            if (!*runner->at_once)
+                snprintf(runner->at_once, sizeof runner->at_once, "'%.150s' and '%.150s'", text,
+                         connection->text);
         }
         gate_wait(gate, until_us);
     }
-    return false;
+    if (group.count > 1)
+        runner->groups[runner->group_count++] = group;
+}
+
+/* Notes that ACTOR has sent a statement of this shape. True if others of its group are to come. */
+static bool waits_for_group(const struct request_runner *runner, struct actor *actor, const char *text)
+{
+    uint64_t shape = runner_shape(0, text);
+    bool waits = false;
+    for (size_t g = 0; g < runner->group_count; g++)
+        for (unsigned i = 0; i < runner->groups[g].count; i++)
+            if (runner->groups[g].shapes[i] == shape) {
+                actor->met[g] |= 1U << i;
+                waits |= actor->met[g] != (1U << runner->groups[g].count) - 1;
+            }
+    return waits;
+}
+
+/* A group whose statements have all come can come again once none of them is held. */
+static void forget_groups(const struct request_runner *runner, struct actor *actor)
+{
+    for (size_t g = 0; g < runner->group_count; g++)
+        if (actor->met[g] == (1U << runner->groups[g].count) - 1)
+            actor->met[g] = 0;
+}
+
+/* ACTOR sends several statements at a time, of which one is held. Waits for those that one request alone has sent together with it, and chooses the
+ * same one in each run: which of them came first is chance. */
+static void choose_one(struct request_runner *runner, struct actor *actor)
+{
+    struct gate *gate = runner->settings.gate;
+    int64_t until_us = monotonic_us() + (runner->quiet_us > 0 ? runner->quiet_us : QUIET_LEAST_US);
+    size_t held = 0;
+    for (bool waits = true; waits && monotonic_us() < until_us && !interrupted();) {
+        waits = false;
+        held = 0;
+        for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+            struct gate_connection *connection = gate_connection(gate, i);
+            if (!connection->used || !connection->held || runner_is_taken(runner, actor, i) ||
+                is_late(runner, connection))
+                continue;
+            connection->owner = (int)actor->number;
+            if (connection->trivial) {
+                gate_release(gate, i);
+                continue;
+            }
+            connection->claim = (int)actor->number;
+            waits |= waits_for_group(runner, actor, connection->text);
+            held++;
+        }
+        if (waits)
+            gate_wait(gate, monotonic_us() + LOOK_US);
+    }
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+        const struct gate_connection *connection = gate_connection(gate, i);
+        if (connection->used && connection->held && connection->claim == (int)actor->number &&
+            strcmp(connection->text, gate_connection(gate, actor->at)->text) < 0)
+            actor->at = i;
+    }
+    if (held <= 1)
+        forget_groups(runner, actor);
 }
 
 static void note_queues(struct request_runner *runner)
@@ -234,8 +310,11 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
         if (has_come_to_rest(runner, actor, false)) {
             int64_t silence = monotonic_us() - silent_since;
             runner->silence_us = silence > runner->silence_us ? silence : runner->silence_us;
-            return !actor->failed &&
-                   !(runner->watches && actor->state == REQUEST_HELD && sends_two(runner, actor));
+            if (runner->watches && actor->state == REQUEST_HELD)
+                watch(runner, actor);
+            if (*runner->at_once && actor->state == REQUEST_HELD && !actor->crashed)
+                choose_one(runner, actor);
+            return !actor->failed;
         }
         size_t running = find_running(runner, actor);
         if (actor->cuts && running != NOWHERE && gate_connection(gate, running)->has_answers) {

@@ -161,6 +161,23 @@ def two_connections(product, quantity):
         return True
 
 
+def at_once(product, quantity, take=read_and_write):
+    """Two statements over two connections at the same time, and nothing says which one comes first; then the order."""
+    threads = [threading.Thread(target=look, args=(sql,)) for sql in ("SELECT count(*) FROM order_item", "SELECT max(id) FROM product")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return take(product, quantity)
+
+
+def look(sql):
+    connection = psycopg2.connect(os.environ["DATABASE_URL"])
+    connection.autocommit = True
+    connection.cursor().execute(sql)
+    connection.close()
+
+
 def locked_by_another(product, quantity):
     """A connection holds a lock while another one works."""
     with transaction() as cursor:
@@ -210,6 +227,8 @@ PROTECTIONS = {
     "rolls-back-later": rolls_back_later,
     "two-connections": two_connections,
     "locked-by-another": locked_by_another,
+    "at-once": at_once,
+    "at-once-right": lambda product, quantity: at_once(product, quantity, decrement),
     "numbers-in-blocks": numbers_in_blocks,
 '''
 
@@ -363,6 +382,14 @@ def test_several_connections_of_a_request(services):
     assert found["counterexample"]["sold"] == 2, found
     found = is_complete(result(services, "locked-by-another"), "clean")
     assert any("needs more than one connection at a time" in warning for warning in found["warnings"]), found
+
+
+@pytest.mark.parametrize(("protection", "verdict"), [("at-once", "oversold"), ("at-once-right", "clean")])
+def test_two_statements_at_once(services, protection, verdict):
+    """They run one after the other, in the same sequence in each schedule; the output says that there are others."""
+    found = result(services, protection)
+    assert found["verdict"] == verdict and not found["complete"] and found["coverage"] == 1 and found["differed"] == 0, found
+    assert any("at the same time" in warning and "max(id)" in warning for warning in found["warnings"]), found
 
 
 @pytest.mark.long

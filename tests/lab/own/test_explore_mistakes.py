@@ -41,16 +41,6 @@ def by_chance(product, quantity):
     return decrement(product, quantity)
 
 
-def at_once(product, quantity):
-    """Two statements over two connections, and nothing says which one comes first."""
-    threads = [threading.Thread(target=decrement, args=(product, 0)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return decrement(product, quantity)
-
-
 def commits_later(product, quantity):
     """The service answers before it ends its transaction."""
     connection = psycopg2.connect(os.environ["DATABASE_URL"])
@@ -71,7 +61,6 @@ PROTECTIONS = {
     "tries-for-ever": tries_for_ever,
     "waits-for-the-old-version": waits_for_the_old_version,
     "by-chance": by_chance,
-    "at-once": at_once,
     "commits-later": commits_later,
     "never-answers": never_answers,
 '''
@@ -92,7 +81,6 @@ MISTAKES = {
     "tries for ever": ("tries-for-ever", {}, ["have sent 250 statements and have not ended", "UPDATE product SET count", "give up after a few tries"]),
     "tries for ever in one schedule": ("waits-for-the-old-version", {}, ["have sent 250 statements and have not ended", "give up after a few tries"]),
     "chance": ("by-chance", {}, ["a schedule was repeated, and as statement ", "where it had sent '", "Turn off what depends on chance"]),
-    "two at once": ("at-once", {}, ["' at the same time, over two connections", "Let it send one after the other"]),
     "commits after the answer": ("commits-later", {}, ["request A sent 'COMMIT' after its answer", "finish its transaction before it answers"]),
     "never answers": ("never-answers", {"timeout_ms": 300}, ['"request" was not answered: ', "timeout_ms is 300", "waits for the payment provider"]),
 }  # fmt: skip
