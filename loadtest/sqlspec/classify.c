@@ -419,9 +419,8 @@ bool classify(struct sql_execution *execution, struct serial *serial, const size
                                       .finding = ret_finding};
     bool well = true;
     if (outcome->stuck) {
-        (void)name_it(
-            classifier, FINDING_STUCK, 0,
-            "A session waits for a lock that another one holds, and no session has a step left that releases it.");
+        (void)name_it(classifier, FINDING_STUCK, 0, "%s. No session has a step left that releases it.",
+                      outcome->waits);
     } else if ((well = serial_find(serial, execution, all, text, &found)) && found) {
         (void)name_it(classifier, FINDING_SERIAL, 0, "The same as in a serial execution.");
     } else if (well && outcome->aborted &&

@@ -88,6 +88,9 @@ static void write_heading(FILE *out, const json_t *event)
     (void)fprintf(out, "%s: ", text_of(event, "step"));
     if (strcmp(kind, "completed") == 0)
         (void)fputs("continues", out);
+    else if (strcmp(kind, "cancelled") == 0 && *text_of(event, "why"))
+        (void)fprintf(out, "cancelled, because it waits for %s, and nothing releases that",
+                      text_of(event, "why"));
     else if (strcmp(kind, "cancelled") == 0)
         (void)fputs("cancelled, because it took too long", out);
     else

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETUP_US = 60000000, CONTROL_US = 10000000, WAITS_SQL_MAX = 8192 };
+enum { SETUP_US = 60000000, SAY_US = 2000000, BLOCKED_US = 1000000, CONTROL_US = 10000000, SLICE_MS = 20 };
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -78,60 +78,6 @@ void connections_close(struct connections *connections)
     connections->control = NULL;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------- */
-
-static size_t session_of(const struct connections *connections, int64_t id)
-{
-    size_t i = 0;
-    while (i < connections->spec->session_count && connections->sessions[i]->id != id)
-        i++;
-    return i;
-}
-
-static int64_t cell_number(const json_t *row, size_t column)
-{
-    const char *text = json_string_value(json_array_get(row, column));
-    return text ? strtoll(text, NULL, 10) : -1;
-}
-
-bool connections_waits(struct connections *connections, uint32_t ret_holders[SPEC_SESSIONS_MAX])
-{
-    struct session *control = connections->control;
-    size_t count = connections->spec->session_count, i;
-    int64_t ids[SPEC_SESSIONS_MAX];
-    char sql[WAITS_SQL_MAX];
-    json_t *row;
-    for (size_t n = 0; n < count; n++) {
-        ids[n] = connections->sessions[n]->id;
-        ret_holders[n] = 0;
-    }
-    int64_t now_us = monotonic_us();
-    if (now_us < connections->next_ask_us) {
-        session_poll(connections->sessions, count, (int)((connections->next_ask_us - now_us) / 1000) + 1);
-        if (monotonic_us() < connections->next_ask_us)
-            return true;
-    }
-    control->driver->waits_sql(ids, count, sql, sizeof sql);
-    if (!session_run(control, sql, monotonic_us() + CONTROL_US)) {
-        if (!interrupted())
-            complain("cannot ask %s which sessions wait: %s", control->driver->server, control->error);
-        return false;
-    }
-    connections->next_ask_us = monotonic_us() + (int64_t)control->driver->waits_pause_ms * 1000;
-    const json_t *rows = json_object_get(json_array_get(control->results, 0), "rows");
-    json_array_foreach(rows, i, row) {
-        size_t waiter = session_of(connections, cell_number(row, 0)),
-               holder = session_of(connections, cell_number(row, 1));
-        if (waiter < count)
-            ret_holders[waiter] |= holder < count && holder != waiter ? 1u << holder : HOLDER_UNKNOWN;
-    }
-    /* A holder that is known makes one that is not, such as a parallel worker's, uninteresting. */
-    for (size_t n = 0; n < count; n++)
-        if (ret_holders[n] != HOLDER_UNKNOWN)
-            ret_holders[n] &= ~HOLDER_UNKNOWN;
-    return true;
-}
-
 /* ---- setup and teardown -------------------------------------------------------------------------------- */
 
 void connections_report(struct connections *connections, const char *kind, json_t *members)
@@ -147,17 +93,60 @@ static void report_rows(struct connections *connections, const struct session *s
     connections_report(connections, "rows", json_pack("{s:O}", "results", session->results));
 }
 
+bool connections_await(struct connections *connections, struct session *session, int line, const char *what)
+{
+    int64_t began_us = monotonic_us(), next_us = began_us + BLOCKED_US;
+    size_t number = 0, count = connections->spec->session_count;
+    uint32_t holders[SPEC_SESSIONS_MAX];
+    char lock[LOCK_TEXT_SIZE];
+    bool said = false;
+    while (number < count && connections->sessions[number] != session)
+        number++;
+    while (session->driver->pump(session) == SESSION_BUSY && !interrupted() &&
+           monotonic_us() - began_us < SETUP_US) {
+        session_poll(&session, 1, SLICE_MS);
+        if (number < count && monotonic_us() >= next_us) {
+            next_us = monotonic_us() + BLOCKED_US;
+            if (!connections_waits(connections, holders))
+                return false;
+            if (holders[number] && session->driver->pump(session) == SESSION_BUSY) {
+                connections_describe_wait(connections, number, holders[number], lock);
+                complain("%s:%d: %s waits for %s. Release the lock in an earlier block or step",
+                         connections->path, line, what, lock);
+                (void)session_wait(session, monotonic_us());
+                return false;
+            }
+        }
+        if (!said && monotonic_us() - began_us >= SAY_US && session->state == SESSION_BUSY) {
+            said = true;
+            complain("%s:%d: %s still runs after %d s. The command cancels it after %d s", connections->path,
+                     line, what, SAY_US / 1000000, SETUP_US / 1000000);
+        }
+    }
+    bool is_late = session->state == SESSION_BUSY && !interrupted();
+    (void)session_wait(session, is_late ? monotonic_us() : began_us + SETUP_US);
+    if (is_late)
+        complain("%s:%d: %s did not end within %d s", connections->path, line, what, SETUP_US / 1000000);
+    return session->state == SESSION_IDLE && !is_late;
+}
+
 static bool run_block(struct connections *connections, struct session *session, const struct sql_block *block,
                       const char *what)
 {
     if (!block->sql)
         return true;
-    bool well = session_run(session, block->sql, monotonic_us() + SETUP_US);
-    if (well)
+    bool started = session->driver->start(session, block->sql);
+    if (started && !connections_await(connections, session, block->line, what))
+        return false;
+    const json_t *error = results_error(session->results);
+    if (started && !error) {
         report_rows(connections, session);
-    else if (!interrupted())
-        complain("%s:%d: %s failed: %s", connections->path, block->line, what, session->error);
-    return well;
+        return true;
+    }
+    if (!interrupted())
+        complain("%s:%d: %s failed: %s", connections->path, block->line, what,
+                 error ? json_string_value(json_object_get(error, "error")) : session->error);
+    return false;
 }
 
 bool connections_set_up(struct connections *connections)
@@ -166,7 +155,13 @@ bool connections_set_up(struct connections *connections)
     for (size_t i = 0; i < spec->setup_count; i++)
         if (!run_block(connections, connections->control, &spec->setups[i], "the setup"))
             return false;
-    return true;
+    const struct session *control = connections->control;
+    if (control->driver->transaction(control) == TRANSACTION_NONE)
+        return true;
+    complain("%s:%d: the setup leaves a transaction open, so no session sees what it wrote. Add COMMIT to it",
+             connections->path, spec->setups[spec->setup_count - 1].line);
+    (void)session_run(connections->control, "ROLLBACK", monotonic_us() + CONTROL_US);
+    return false;
 }
 
 bool connections_set_up_session(struct connections *connections, size_t session)
@@ -177,16 +172,29 @@ bool connections_set_up_session(struct connections *connections, size_t session)
     return run_block(connections, connections->sessions[session], &of->setup, what);
 }
 
+/* Rolls back, and releases the locks for which others would wait. A connection that is lost may still hold locks on the server. */
+static void let_go(struct connections *connections, struct session *session)
+{
+    char sql[100];
+    if (session->state == SESSION_IDLE && session->driver->transaction(session) != TRANSACTION_NONE)
+        (void)session_run(session, "ROLLBACK", monotonic_us() + CONTROL_US);
+    for (const char *const *release = session->driver->release; *release && session->state == SESSION_IDLE;
+         release++)
+        (void)session_run(session, *release, monotonic_us() + CONTROL_US);
+    if (session->state == SESSION_IDLE)
+        return;
+    session->driver->terminate_sql(session->id, sql, sizeof sql);
+    (void)session_run(connections->control, sql, monotonic_us() + CONTROL_US);
+}
+
 void connections_tear_down_session(struct connections *connections, size_t session)
 {
     const struct spec_session *of = &connections->spec->sessions[session];
+    struct session *on = connections->sessions[session];
     char what[100];
     (void)snprintf(what, sizeof what, "the teardown of session %.60s", of->name);
-    (void)run_block(connections, connections->sessions[session], &of->teardown, what);
-    struct session *on = connections->sessions[session];
-    /* A transaction that stays open would let the teardown of the file wait for its locks. */
-    if (on->state == SESSION_IDLE && on->driver->transaction(on) != TRANSACTION_NONE)
-        (void)session_run(on, "ROLLBACK", monotonic_us() + connections->step_us);
+    (void)run_block(connections, on, &of->teardown, what);
+    let_go(connections, on);
 }
 
 void connections_tear_down(struct connections *connections)
@@ -234,24 +242,28 @@ void connections_end_session(struct connections *connections, size_t session)
     if (on->driver->pump(on) == SESSION_BUSY)
         on->driver->cancel(on);
     (void)session_wait(on, monotonic_us() + CONTROL_US);
-    if (on->state == SESSION_IDLE && on->driver->transaction(on) != TRANSACTION_NONE)
-        (void)session_run(on, "ROLLBACK", monotonic_us() + CONTROL_US);
+    let_go(connections, on);
+}
+
+bool connections_reset_session(struct connections *connections, size_t number)
+{
+    struct session *session = connections->sessions[number];
+    if (session->driver->transaction(session) != TRANSACTION_NONE)
+        (void)session_run(session, "ROLLBACK", monotonic_us() + CONTROL_US);
+    for (const char *const *sql = session->driver->reset; *sql && session->state == SESSION_IDLE; sql++)
+        (void)session_run(session, *sql, monotonic_us() + CONTROL_US);
+    if (session->state == SESSION_IDLE)
+        return true;
+    if (!interrupted())
+        complain("session %s lost its connection: %s", connections->spec->sessions[number].name,
+                 session->error);
+    return false;
 }
 
 bool connections_reset(struct connections *connections)
 {
-    for (size_t i = 0; i < connections->spec->session_count; i++) {
-        struct session *session = connections->sessions[i];
-        if (session->driver->transaction(session) != TRANSACTION_NONE)
-            (void)session_run(session, "ROLLBACK", monotonic_us() + CONTROL_US);
-        for (const char *const *sql = session->driver->reset; *sql && session->state == SESSION_IDLE; sql++)
-            (void)session_run(session, *sql, monotonic_us() + CONTROL_US);
-        if (session->state != SESSION_IDLE) {
-            if (!interrupted())
-                complain("session %s lost its connection: %s", connections->spec->sessions[i].name,
-                         session->error);
+    for (size_t i = 0; i < connections->spec->session_count; i++)
+        if (!connections_reset_session(connections, i))
             return false;
-        }
-    }
     return true;
 }

@@ -29,18 +29,31 @@ void connections_close(struct connections *connections);
  * not wait, or the server cannot say yet. False, having said why. */
 bool connections_waits(struct connections *connections, uint32_t ret_holders[SPEC_SESSIONS_MAX]);
 
+/* Do sessions wait for each other? HOLDERS of COUNT sessions, as connections_waits has them. */
+bool connections_have_circle(const uint32_t *holders, size_t count);
+/* What SESSION waits for and who holds it: "advisory lock 7, which is held by a". HOLDERS: of connections_waits. */
+enum { LOCK_TEXT_SIZE = 400 };
+void connections_describe_wait(struct connections *connections, size_t session, uint32_t holders,
+                               char ret_text[LOCK_TEXT_SIZE]);
+
+/* Waits until SESSION has ended what it runs: WHAT, of this line of the file. An error among the results is no failure. False: it took too long, it
+ * waits for a lock that no step releases meanwhile, or the connection is lost; having said why, unless it was lost or an interrupt. */
+bool connections_await(struct connections *connections, struct session *session, int line, const char *what);
+
 /* Run the setup blocks of the file, and the one of a session. False, having said which failed. */
 bool connections_set_up(struct connections *connections);
 bool connections_set_up_session(struct connections *connections, size_t session);
-/* Run the teardown block of a session, and the one of the file. A block that fails is only reported. */
+/* Run the teardown block of a session, and the one of the file. A block that fails is only reported. Rolls the session back, and
+ * releases the locks that would keep others from the tables. */
 void connections_tear_down_session(struct connections *connections, size_t session);
 void connections_tear_down(struct connections *connections);
 /* Asks the invariants of the file. *ret_broken is the SQL of the first that is not true, NULL if all are; it belongs to the
  * specification. False, having said which one could not be asked. */
 bool connections_check_invariants(struct connections *connections, const char **ret_broken);
-/* After a failure: cancels what the session runs, and rolls back. */
+/* After a failure: cancels what the session runs, rolls back and releases locks; the server ends a connection that is lost. */
 void connections_end_session(struct connections *connections, size_t session);
-/* Rolls back, and makes sessions as they were when they connected. False, having said why. */
+/* Rolls back, and makes one session or all as they were when they connected. False, having said why. */
+bool connections_reset_session(struct connections *connections, size_t session);
 bool connections_reset(struct connections *connections);
 
 /* Creates and reports an event: its KIND and more members, as json_pack has them without the braces. */

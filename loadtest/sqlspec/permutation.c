@@ -6,9 +6,10 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-enum { ASK_AFTER_MS = 5 };
+enum { ASK_AFTER_MS = 5, SAY_US = 5000000 };
 
 /* A step that was sent and not reported as ended. */
 struct active_step {
@@ -25,6 +26,7 @@ struct run {
         waiting[SPEC_SESSIONS_MAX]; /* sessions whose steps were reported as waiting, the first one first */
     size_t waiting_count;
     size_t notices; /* of all sessions when they were last compared */
+    bool ends_waits, said;
     bool failed;
 };
 
@@ -85,23 +87,57 @@ static bool is_held(const struct run *run, const struct active_step *active)
     return false;
 }
 
+static void cancel(struct run *run, size_t session, const char *why)
+{
+    struct session *on = run->connections->sessions[session];
+    run->active[session].cancelled = true;
+    connections_report(run->connections, "cancelled",
+                       json_pack("{s:s, s:I, s:s*}", "step", step_of(run, session)->name, "ms",
+                                 (json_int_t)(run->connections->step_us / 1000), "why", why));
+    on->driver->cancel(on);
+}
+
 /* Cancels a step that takes too long; twice as long is a failure. */
 static void check_time(struct run *run, size_t session)
 {
     struct active_step *active = &run->active[session];
     int64_t limit_us = run->connections->step_us, past_us = monotonic_us() - active->began_us;
     if (past_us > limit_us && !active->cancelled) {
-        active->cancelled = true;
-        connections_report(run->connections, "cancelled",
-                           json_pack("{s:s, s:I}", "step", step_of(run, session)->name, "ms",
-                                     (json_int_t)(limit_us / 1000)));
-        run->connections->sessions[session]->driver->cancel(run->connections->sessions[session]);
+        cancel(run, session, NULL);
+    } else if (past_us > SAY_US && !run->said && !active->cancelled) {
+        run->said = true;
+        complain("%s: step %s still runs after %d s. The command cancels it after %" PRId64
+                 " ms (--step-time)",
+                 run->connections->path, step_of(run, session)->name, SAY_US / 1000000, limit_us / 1000);
     } else if (past_us > 2 * limit_us) {
         complain("%s: step %s did not end after it was cancelled", run->connections->path,
                  step_of(run, session)->name);
         run->failed = true;
     }
     run->failed |= interrupted() != 0;
+}
+
+/* Cancels the step of SESSION, which has to end before anything else can happen, if it waits for a session that is idle or waits too. Two answers
+ * of the server have to agree. */
+static void end_wait(struct run *run, size_t session)
+{
+    struct connections *connections = run->connections;
+    uint32_t first[SPEC_SESSIONS_MAX], holders[SPEC_SESSIONS_MAX];
+    struct session *on = connections->sessions[session];
+    size_t count = connections->spec->session_count;
+    char lock[LOCK_TEXT_SIZE];
+    if (!connections_waits(connections, first) || !connections_waits(connections, holders)) {
+        run->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (first[i] != holders[i] ||
+            (!holders[i] && connections->sessions[i]->driver->pump(connections->sessions[i]) == SESSION_BUSY))
+            return;
+    if (connections_have_circle(holders, count) || on->driver->pump(on) != SESSION_BUSY)
+        return;
+    connections_describe_wait(connections, session, holders[session], lock);
+    cancel(run, session, lock);
 }
 
 /* Waits until the step of SESSION has ended, or, unless it must finish, is blocked. False: it still runs. */
@@ -121,6 +157,8 @@ static bool await(struct run *run, size_t session, enum attempt attempt, uint32_
                 *ret_holders = holders[session];
                 return false;
             }
+        } else if (run->ends_waits && !run->active[session].cancelled) {
+            end_wait(run, session);
         }
         check_time(run, session);
     }
@@ -145,8 +183,12 @@ static bool try_to_end(struct run *run, size_t session, enum attempt attempt)
             report_waiting(run, session, holders);
         return false;
     }
-    if (on->state == SESSION_LOST && !results_error(on->results))
-        session_add(on, json_pack("{s:s, s:s, s:s}", "error", on->error, "severity", "FATAL", "code", ""));
+    if (on->state == SESSION_LOST && !results_error(on->results)) {
+        complain("%s:%d: step %s cannot run: %s", run->connections->path, step_of(run, session)->block.line,
+                 step_of(run, session)->name, on->error);
+        run->failed = true;
+        return false;
+    }
     name_senders(run->connections, on->results);
     const struct spec_step *step = step_of(run, session);
     connections_report(run->connections, attempt == FIRST ? "step" : "completed",
@@ -236,9 +278,9 @@ static void report_start(struct connections *connections, const struct spec_perm
 }
 
 bool permutation_run(struct connections *connections, const struct spec_permutation *permutation,
-                     const char **ret_broken)
+                     bool ends_waits, const char **ret_broken)
 {
-    struct run run = {.connections = connections};
+    struct run run = {.connections = connections, .ends_waits = ends_waits};
     size_t sessions = connections->spec->session_count;
     report_start(connections, permutation);
     if (!connections_set_up(connections))

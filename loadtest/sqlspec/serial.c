@@ -34,6 +34,11 @@ const struct serial_outcome *serial_run(struct serial *serial, struct sql_execut
         return NULL;
     item->text = sql_outcome_text(&item->outcome, sessions);
     serial->count++;
+    if (item->outcome.stuck) {
+        complain("%s: in a serial execution, in which no other session runs: %s. Release that lock first",
+                 execution->connections->path, item->outcome.waits);
+        return NULL;
+    }
     if (!item->text)
         complain("out of memory");
     return item->text ? item : NULL;

@@ -48,13 +48,14 @@ static void take_event(void *context, const json_t *event)
 }
 
 /* The row of a permutation; NULL, having said why. */
-static json_t *run_permutation(struct spec_run *run, const struct spec_permutation *permutation)
+static json_t *run_permutation(struct spec_run *run, const struct spec_permutation *permutation,
+                               bool ends_waits)
 {
     const char *broken = NULL;
     run->events = json_array();
     run->connections.on_event = take_event;
     run->connections.context = run;
-    if (!run->events || !permutation_run(&run->connections, permutation, &broken)) {
+    if (!run->events || !permutation_run(&run->connections, permutation, ends_waits, &broken)) {
         json_decref(run->events);
         return NULL;
     }
@@ -72,7 +73,7 @@ static int run_permutations(struct spec_run *run)
     if (run->is_report)
         printf("Parsed test spec with %zu sessions\n", run->spec.session_count);
     for (size_t i = 0; well && i < run->spec.permutation_count; i++) {
-        json_t *row = run_permutation(run, &run->spec.permutations[i]);
+        json_t *row = run_permutation(run, &run->spec.permutations[i], false);
         well = row && json_array_append_new(rows, row) == 0;
         (void)fflush(stdout);
     }
@@ -98,7 +99,7 @@ static json_t *show_schedule(struct spec_run *run, const char *words, bool print
         return NULL;
     }
     run->is_report = false;
-    json_t *row = run_permutation(run, &schedule);
+    json_t *row = run_permutation(run, &schedule, true);
     free(schedule.steps);
     if (!row || !connections_reset(&run->connections)) {
         json_decref(row);

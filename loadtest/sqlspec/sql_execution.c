@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CONTROL_US = 10000000, TABLES_MAX = 64, TABLE_ROWS_MAX = 1000, ASK_AFTER_MS = 1 };
+enum { CONTROL_US = 10000000, TABLES_MAX = 64, TABLE_ROWS_MAX = 1000, ASK_AFTER_MS = 1, SAY_US = 5000000 };
 
 static bool fail(struct sql_execution *execution)
 {
@@ -226,6 +226,16 @@ static void roll_back_given_up(struct sql_execution *execution)
             (void)session_run(connections->sessions[i], "ROLLBACK", monotonic_us() + CONTROL_US);
 }
 
+/* The server has ended the connection, or we did, because we cannot take what the step returns. */
+static void complain_of_loss(const struct connections *connections, size_t session, size_t step)
+{
+    const struct session *on = connections->sessions[session];
+    const struct spec_step *of = &connections->spec->steps[step];
+    complain(results_error(on->results) ? "%s:%d: the session lost its connection in step %s: %s"
+                                        : "%s:%d: step %s cannot run: %s",
+             connections->path, of->block.line, of->name, on->error);
+}
+
 /* Takes the results of the steps that have ended. Returns how many did. */
 static size_t collect(struct sql_execution *execution)
 {
@@ -237,9 +247,7 @@ static size_t collect(struct sql_execution *execution)
         if (step == NO_STEP || on->driver->pump(on) == SESSION_BUSY)
             continue;
         if (on->state == SESSION_LOST) {
-            complain("%s:%d: session %s lost its connection in step %s: %s", connections->path,
-                     connections->spec->steps[step].block.line, connections->spec->sessions[i].name,
-                     connections->spec->steps[step].name, on->error);
+            complain_of_loss(connections, i, step);
             (void)fail(execution);
             break;
         }
@@ -256,24 +264,6 @@ static size_t collect(struct sql_execution *execution)
     return ended;
 }
 
-/* Sessions that wait for each other: the server will end one of the waits. */
-static bool has_circle(const struct sql_execution *execution)
-{
-    size_t count = execution->connections->spec->session_count;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t reached = execution->holders[i], before;
-        do {
-            before = reached;
-            for (size_t n = 0; n < count; n++)
-                if (reached & 1u << n)
-                    reached |= execution->holders[n];
-        } while (reached != before);
-        if (reached & 1u << i)
-            return true;
-    }
-    return false;
-}
-
 /* Is every session idle, or blocked by another one that does not wait for it? */
 static bool is_settled(struct sql_execution *execution)
 {
@@ -281,7 +271,8 @@ static bool is_settled(struct sql_execution *execution)
     for (size_t i = 0; i < count; i++)
         if (execution->running[i] != NO_STEP && execution->holders[i] == 0)
             return false;
-    return !has_circle(execution);
+    /* The server ends one of the waits of a circle. */
+    return !connections_have_circle(execution->holders, count);
 }
 
 static size_t count_running(const struct sql_execution *execution)
@@ -309,6 +300,7 @@ static bool settle(struct sql_execution *execution)
     const struct spec *spec = connections->spec;
     int64_t deadline_us = monotonic_us() + connections->step_us;
     uint32_t before[SPEC_SESSIONS_MAX] = {0};
+    int64_t say_us = monotonic_us() + SAY_US;
     (void)collect(execution);
     while (!execution->failed && count_running(execution) > 0) {
         session_poll(connections->sessions, spec->session_count, ASK_AFTER_MS);
@@ -324,6 +316,15 @@ static bool settle(struct sql_execution *execution)
             break;
         if (interrupted())
             return fail(execution);
+        if (monotonic_us() >= say_us && !execution->said) {
+            const struct spec_step *step = &spec->steps[find_slow_step(execution)];
+            complain(
+                "%s:%d: step %s still runs after %d s, and no session of the file blocks it. The command cancels it "
+                "after %" PRId64 " ms (--step-time)",
+                connections->path, step->block.line, step->name, SAY_US / 1000000,
+                connections->step_us / 1000);
+            execution->said = true;
+        }
         if (monotonic_us() >= deadline_us) {
             const struct spec_step *step = &spec->steps[find_slow_step(execution)];
             complain("%s:%d: step %s did not end within %" PRId64
@@ -405,13 +406,28 @@ bool sql_execution_step(struct sql_execution *execution, size_t step)
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
 
+/* The first session that waits tells for what. */
+static void note_stuck(struct sql_execution *execution, size_t session)
+{
+    struct connections *connections = execution->connections;
+    struct sql_outcome *outcome = &execution->outcome;
+    const struct spec_step *step = &connections->spec->steps[execution->running[session]];
+    char lock[LOCK_TEXT_SIZE];
+    if (!outcome->stuck) {
+        connections_describe_wait(connections, session, execution->holders[session], lock);
+        (void)snprintf(outcome->waits, sizeof outcome->waits, "Step %.60s of %.60s waits for %s", step->name,
+                       connections->spec->sessions[session].name, lock);
+    }
+    outcome->stuck = true;
+}
+
 /* Sessions still wait, and those that they wait for have no step left: ends the waits. */
 static bool end_waits(struct sql_execution *execution)
 {
     struct connections *connections = execution->connections;
     for (size_t i = 0; i < connections->spec->session_count; i++)
         if (execution->running[i] != NO_STEP) {
-            execution->outcome.stuck = true;
+            note_stuck(execution, i);
             connections->sessions[i]->driver->cancel(connections->sessions[i]);
             (void)session_wait(connections->sessions[i], monotonic_us() + CONTROL_US);
         }
@@ -426,7 +442,13 @@ static bool tear_down_session(struct sql_execution *execution, size_t session)
     struct session *on = connections->sessions[session];
     const char *sql = connections->spec->sessions[session].teardown.sql;
     if (sql && !(execution->given_up & 1u << session)) {
-        (void)session_run(on, sql, monotonic_us() + CONTROL_US);
+        char what[100];
+        (void)snprintf(what, sizeof what, "the teardown of session %.60s",
+                       connections->spec->sessions[session].name);
+        if (on->driver->start(on, sql) &&
+            !connections_await(connections, on, connections->spec->sessions[session].teardown.line, what) &&
+            on->state == SESSION_IDLE)
+            return fail(execution);
         if (!keep_results(execution, session, ""))
             return false;
     }
@@ -497,13 +519,12 @@ static bool read_tables(struct sql_execution *execution)
 
 static bool finish(struct sql_execution *execution, struct sql_outcome *ret_outcome)
 {
-    if (!read_tables(execution) ||
+    /* Locks that sessions have left would keep us from the tables. */
+    if (!connections_reset(execution->connections) || !read_tables(execution) ||
         !connections_check_invariants(execution->connections, &execution->outcome.broken))
         return fail(execution);
     execution->began = false;
     connections_tear_down(execution->connections);
-    if (!connections_reset(execution->connections))
-        return fail(execution);
     *ret_outcome = execution->outcome;
     execution->outcome = (struct sql_outcome){0};
     return true;
@@ -542,11 +563,13 @@ bool sql_execution_run_serial(struct sql_execution *execution, const uint8_t *or
         const struct spec_session *session = &spec->sessions[order[i]];
         if (!connections_set_up_session(execution->connections, order[i]))
             return fail(execution);
-        for (size_t n = 0; n < session->step_count; n++)
+        /* A step that waits does so for ever, since no other session runs. */
+        for (size_t n = 0; n < session->step_count && execution->running[order[i]] == NO_STEP; n++)
             if (!(execution->given_up & 1u << order[i]) && !sql_execution_step(execution, session->steps[n]))
                 return false;
-        if (!end_waits(execution) || !tear_down_session(execution, order[i]))
-            return false;
+        if (!end_waits(execution) || !tear_down_session(execution, order[i]) ||
+            !connections_reset_session(execution->connections, order[i]))
+            return fail(execution);
     }
     return finish(execution, ret_outcome);
 }

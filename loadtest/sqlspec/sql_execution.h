@@ -14,6 +14,7 @@ struct sql_outcome {
     uint32_t aborted; /* an error of concurrency ended a transaction: a deadlock, a serialization failure… */
     char code[6];     /* SQLSTATE of the first such error; "" */
     bool stuck;       /* a session waited at the end for one that had no step left */
+    char waits[600];  /* STUCK: "Step x of b waits for advisory lock 1, which is held by a" */
     const char
         *broken; /* the SQL of an invariant that was not true; NULL: none. It belongs to the specification. */
 };
@@ -26,6 +27,7 @@ struct sql_execution {
     struct connections *connections;
     bool tables_known, tables_too_large;
     bool routines_known;
+    bool said;                /* that a step takes long */
     struct routines routines; /* of PostgreSQL; none of MariaDB */
     size_t inside;            /* the first step that ran as a transaction and is not atomic; NO_STEP */
     char *tables_sql;         /* reads the tables; NULL: there are none */

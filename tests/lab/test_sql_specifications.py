@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,53 @@ session t step b { UPDATE t SET n = 3; }
 """)
     found = search(path, "--database", stack.url, status=1)[1]
     assert found["stuck"]["schedule"] == "a b", found
+
+
+TABLE = "setup { CREATE TABLE t (n int); INSERT INTO t VALUES (1) }\nteardown { DROP TABLE t }\n"
+
+# Nothing waits for its time limit where no step can end the wait: steps, setups and teardowns. What is said, and the exit status.
+WAITS = {
+    "the shown schedule is stuck": (
+        TABLE + "session a setup { BEGIN } step a { UPDATE t SET n = 2 }\nsession b setup { BEGIN } step b { UPDATE t SET n = 3 }",
+        r"stuck: Step . of . waits for the lock of a row of t, which is held by .\. No session has a step left", 1),
+    "two numbers": (
+        TABLE + "session a step a { SELECT pg_advisory_lock(-1, 2) }\nsession b step b { SELECT pg_advisory_lock(-1, 2) }",
+        r"stuck: Step . of . waits for advisory lock \(-1, 2\), which is held by .\.", 1),
+    "COPY": (
+        TABLE + "session a step a { BEGIN; COPY t FROM STDIN; }\nsession b step b { SELECT n FROM t }",
+        r"f\.spec:3: step a cannot run: COPY from or to the client is not supported\. Use INSERT or SELECT", 3),
+    "COPY in a permutation": (
+        TABLE + "session a step a { BEGIN; COPY t FROM STDIN; }\npermutation a",
+        r"f\.spec:3: step a cannot run: COPY from or to the client is not supported", 3),
+    "a setup waits": (
+        TABLE + "session a setup { BEGIN; UPDATE t SET n = 2 } step a { COMMIT }\nsession b setup { UPDATE t SET n = 3 } step b { COMMIT }",
+        r"f\.spec:4: the setup of session b waits for the lock of a row of t, which is held by a\. Release the lock", 3),
+    "a teardown waits": (
+        TABLE + "session a step a { SELECT n FROM t } teardown { UPDATE t SET n = 3 }\nsession b step b { BEGIN; UPDATE t SET n = 2 }",
+        r"f\.spec:3: the teardown of session a waits for the lock of a row of t, which is held by b\.", 3),
+    "a lock of the setup": (
+        TABLE.replace("CREATE", "SELECT pg_advisory_lock(7); CREATE") + "session a step a { SELECT pg_advisory_lock(7) }\nsession b step b { SELECT 1 }",
+        r"no other session runs: Step a of a waits for advisory lock 7, which is held by the setup of the file\.", 3),
+    "a transaction of the setup": (
+        TABLE.replace("CREATE", "BEGIN; CREATE") + "session a step a { SELECT 1 }\nsession b step b { SELECT 1 }",
+        r"f\.spec:1: the setup leaves a transaction open, so no session sees what it wrote\. Add COMMIT", 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_no_wait_that_nothing_can_end(stack, spec, name):
+    text, said, status = WAITS[name]
+    began = time.monotonic()
+    printed = re.sub(r"\s+", " ", explore(spec(text), "--database", stack.url, status=status))
+    assert re.search(said, printed), printed
+    assert time.monotonic() - began < 15, "it takes a second, and the limits are 10 to 60 s"
+    assert psql(stack.url, "SELECT count(*) FROM pg_class WHERE relname = 't'") == [["0"]]
+
+
+def test_a_long_step_says_when_it_is_cancelled(stack, spec):
+    path = spec("session s step a { SELECT pg_sleep(30) }\nsession t step b { SELECT 1 }\n")
+    error = explore(path, "--database", stack.url, "--step-time", "6s", status=3)
+    assert "f.spec:1: step a still runs after 5 s, and no session of the file blocks it. The command cancels it after 6000 ms" in error, error
 
 
 def test_limits_and_samples(stack):

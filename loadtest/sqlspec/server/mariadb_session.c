@@ -365,6 +365,32 @@ static void my_waits_sql(const int64_t *ids, size_t count, char *buffer, size_t 
         list, list);
 }
 
+/* The name of a lock of GET_LOCK is known only from the statement; of a table's lock also its holder is not. */
+static void my_lock_sql(int64_t id, char *buffer, size_t size)
+{
+    (void)snprintf(
+        buffer, size,
+        "SELECT CONCAT('the lock of a row of ', l.lock_table), b.trx_mysql_thread_id"
+        " FROM information_schema.INNODB_LOCK_WAITS w"
+        " JOIN information_schema.INNODB_LOCKS l ON l.lock_id = w.requested_lock_id"
+        " JOIN information_schema.INNODB_TRX r ON r.trx_id = w.requesting_trx_id"
+        " JOIN information_schema.INNODB_TRX b ON b.trx_id = w.blocking_trx_id"
+        " WHERE r.trx_mysql_thread_id = %" PRId64 " UNION ALL SELECT IF(state = 'User lock',"
+        " COALESCE(CONCAT(NULLIF(REGEXP_SUBSTR(info, '(?i)GET_LOCK *[(] *\\'[^\\']*\\''), ''), ')'), 'a lock of GET_LOCK'),"
+        " CONCAT('the lock of a table (', LEFT(info, 80), ')')),"
+        " IS_USED_LOCK(REGEXP_REPLACE(REGEXP_SUBSTR(info, '(?i)GET_LOCK *[(] *\\'[^\\']*'), '^[^\\']*\\'', ''))"
+        " FROM information_schema.PROCESSLIST WHERE id = %" PRId64
+        " AND (state LIKE 'Waiting for %%lock' OR state = 'User lock') LIMIT 1",
+        id, id);
+}
+
+static void my_terminate_sql(int64_t id, char *buffer, size_t size)
+{
+    (void)snprintf(buffer, size, "KILL %" PRId64, id);
+}
+
+static const char *const RELEASE[] = {"UNLOCK TABLES", "DO RELEASE_ALL_LOCKS()", NULL};
+
 /* Each is sent alone; those that a server does not know do no harm. */
 static const char *const RESET[] = {
     "DO RELEASE_ALL_LOCKS()",          "UNLOCK TABLES",
@@ -394,6 +420,9 @@ const struct sql_driver mariadb_driver = {
     .cancel = my_cancel,
     .reset = RESET,
     .waits_sql = my_waits_sql,
+    .lock_sql = my_lock_sql,
+    .release = RELEASE,
+    .terminate_sql = my_terminate_sql,
     .waits_pause_ms = 110, /* InnoDB: 100 ms after the last read */
     .ends_silently = true,
     .tables_sql = TABLES_SQL,

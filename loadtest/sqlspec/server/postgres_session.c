@@ -253,6 +253,33 @@ static void postgres_waits_sql(const int64_t *ids, size_t count, char *buffer, s
         list, list, list);
 }
 
+/* A session that waits for a row waits for the end of a transaction, and holds the lock of the row's place meanwhile. */
+static void postgres_lock_sql(int64_t id, char *buffer, size_t size)
+{
+    (void)snprintf(
+        buffer, size,
+        "SELECT CASE l.locktype"
+        " WHEN 'advisory' THEN CASE l.objsubid"
+        " WHEN 1 THEN format('advisory lock %%s', l.classid::bigint << 32 | l.objid::bigint)"
+        " ELSE format('advisory lock (%%s, %%s)', l.classid::bigint::bit(32)::int, l.objid::bigint::bit(32)::int) END"
+        " WHEN 'relation' THEN format('the lock of table %%s', l.relation::regclass)"
+        " WHEN 'tuple' THEN format('the lock of a row of %%s', l.relation::regclass)"
+        " WHEN 'transactionid' THEN COALESCE((SELECT format('the lock of a row of %%s', t.relation::regclass)"
+        " FROM pg_catalog.pg_locks t WHERE t.pid = l.pid AND t.locktype = 'tuple' LIMIT 1), 'the end of a transaction')"
+        " ELSE format('a lock (%%s)', l.locktype) END,"
+        " (pg_catalog.pg_blocking_pids(l.pid))[1]"
+        " FROM pg_catalog.pg_locks l WHERE l.pid = %" PRId64 " AND NOT l.granted LIMIT 1",
+        id);
+}
+
+static void postgres_terminate_sql(int64_t id, char *buffer, size_t size)
+{
+    (void)snprintf(buffer, size, "SELECT pg_catalog.pg_terminate_backend(%" PRId64 ", 5000)", id);
+}
+
+/* The locks that outlive a transaction are advisory ones; no other statement waits for them. */
+static const char *const RELEASE[] = {NULL};
+
 /* DISCARD ALL cannot be sent together with other statements. Where the role may set it, a session that
  * waits looks for a deadlock after 100 ms: soon, but late enough for the first one that waits to be the first one that looks. */
 static const char *const RESET[] = {"DISCARD ALL", "SET deadlock_timeout = '100ms'", NULL};
@@ -281,5 +308,8 @@ const struct sql_driver postgres_driver = {
     .cancel = postgres_cancel,
     .reset = RESET,
     .waits_sql = postgres_waits_sql,
+    .lock_sql = postgres_lock_sql,
+    .release = RELEASE,
+    .terminate_sql = postgres_terminate_sql,
     .tables_sql = TABLES_SQL,
 };

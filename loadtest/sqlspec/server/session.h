@@ -45,6 +45,13 @@ struct sql_driver {
     /* SQL for a control session: one row for each session that waits for a lock (its id, and the id of a session of COUNT that
      * holds it or stands before it in the queue, or NULL). Writes to BUFFER. */
     void (*waits_sql)(const int64_t *ids, size_t count, char *buffer, size_t size);
+    /* SQL for a control session: one row for a session that waits, with what it waits for ("advisory lock 7") and the id of the
+     * session that holds it, or NULL. No row: it does not wait. Writes to BUFFER. */
+    void (*lock_sql)(int64_t id, char *buffer, size_t size);
+    /* SQL that releases the locks which outlive a transaction and would keep others from the tables; ended by NULL. */
+    const char *const *release;
+    /* SQL for a control session that ends the connection of another one. Writes to BUFFER. */
+    void (*terminate_sql)(int64_t id, char *buffer, size_t size);
     /* The server answers that question from a copy, which it makes again when nobody has asked for this long. */
     int waits_pause_ms;
     /* A deadlock ends the transaction without a trace, so that the session's next statement would run outside of it. */
