@@ -172,6 +172,11 @@ static bool is_trivial(const char *text)
     return *text == '\0' || only_draws_number(text);
 }
 
+static bool begins_transaction(const char *text)
+{
+    return begins_with(text, "BEGIN") || begins_with(text, "START TRANSACTION");
+}
+
 /* Appends a statement of a unit. Drivers send BEGIN together with the first statement, so what is trivial has no part in the text. */
 static void append_statement(char *text, const char *statement, bool *trivial)
 {
@@ -211,6 +216,7 @@ bool describe_unit(struct prepared_statements *prepared, const char *bytes, size
     const char *unit = bytes;
     bool trivial = true;
     ret_text[0] = '\0';
+    prepared->begins = false;
     for (size_t length; count > 0; bytes += length, count -= length) {
         length = message_length(bytes, count);
         const char *at = bytes + MESSAGE_HEADER, *end = bytes + length;
@@ -227,6 +233,7 @@ bool describe_unit(struct prepared_statements *prepared, const char *bytes, size
             message_append_text(statement, "(a function call)");
         if (*bytes == 'B' && at < end && *at == '\0')
             prepared->trivial_portal = is_trivial(statement);
+        prepared->begins |= begins_transaction(statement);
         append_statement(ret_text, statement, &trivial);
     }
     return trivial;

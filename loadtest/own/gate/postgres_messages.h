@@ -16,6 +16,7 @@ struct prepared_statements {
     } item[PREPARED_MAX];
     size_t count;
     bool trivial_portal; /* the unnamed portal is bound to BEGIN or the like */
+    bool begins;         /* the unit that was described last begins a transaction */
 };
 
 /* The number in four bytes. */

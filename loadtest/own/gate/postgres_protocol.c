@@ -70,6 +70,7 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
         state->awaited = state->ends_ready || state->results > 0;
         seen->whole = state->ends_ready;
         seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
+        seen->begins = state->prepared.begins;
     }
     return (struct wire_unit){.length = length, .way = UNIT_HELD};
 }

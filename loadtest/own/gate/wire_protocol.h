@@ -23,6 +23,7 @@ struct gate_connection {
     bool starts;       /* the server does not take statements yet */
     bool held;         /* a statement waits for its release */
     bool trivial;      /* it changes and reads nothing: BEGIN, SET, or a preparation */
+    bool begins;       /* BEGIN comes with it: it runs in a transaction */
     bool running;      /* a statement was released, and the server has not finished it */
     bool keep_answers; /* set by the explorer: what the server answers is held back */
     bool has_answers;  /* there is some */

@@ -183,9 +183,9 @@ static bool add_search_notes(const json_t *document, struct notes *notes)
         return false;
     if (clean > 0 && result_number(pool, "shared") == 0 &&
         !notes_add(notes, NOTE_ADVICE,
-                   "While all but one of the %" PRId64
-                   " connections of the pool were in use, the second request got none before "
-                   "the first had ended, so no schedule let them share one.",
+                   "When only one of the %" PRId64
+                   " connections of the pool was free, the second request got it after the "
+                   "first had ended: they never took turns on it.",
                    connections))
         return false;
     if (deadlocks > 0 &&
@@ -223,13 +223,14 @@ static bool add_notes(const json_t *document, struct notes *notes)
     if (is_replay)
         return notes_add(notes, NOTE_CLOSING,
                          failures ? "This schedule is NOT clean." : "This schedule is clean.");
+    if (failures == 0 && json_is_true(json_object_get(document, "complete")))
+        return notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean.",
+                         result_number(json_object_get(document, "settings"), "requests"));
     return notes_add(notes, NOTE_CLOSING,
                      counts[VERDICT_NOT_EXPLORED]
                          ? "Nothing wrong was found, and this search does NOT show that the service is clean."
                      : failures ? "The service is NOT clean."
-                     : json_is_true(json_object_get(document, "complete"))
-                         ? "Every schedule is clean."
-                         : "Every schedule that was run is clean.");
+                                : "Every schedule that was run is clean.");
 }
 
 const struct result_kind explore_own_result = {

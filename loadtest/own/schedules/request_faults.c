@@ -19,7 +19,7 @@ static bool commits(const struct request_runner *runner, const struct gate_conne
         return true;
     for (size_t i = 0; i < sizeof WRITES / sizeof *WRITES; i++)
         if (strncasecmp(connection->text, WRITES[i], strlen(WRITES[i])) == 0)
-            return connection->transaction == 'I' || strcmp(WRITES[i], "END") == 0;
+            return runner_runs_alone(connection) || strcmp(WRITES[i], "END") == 0;
     return false;
 }
 

@@ -187,10 +187,15 @@ size_t runner_enabled(struct request_runner *runner, struct transition *ret_tran
     return count;
 }
 
+bool runner_runs_alone(const struct gate_connection *connection)
+{
+    return connection->transaction == 'I' && !connection->begins;
+}
+
 bool runner_splits(const struct request_runner *runner, const struct gate_connection *connection)
 {
     if (connection->server != RUNS_POSTGRES || !runner->routines || connection->commits ||
-        connection->transaction != 'I' || !connection->whole)
+        !runner_runs_alone(connection) || !connection->whole)
         return false;
     const struct statement_inside inside = statement_inside(runner->routines, connection->text);
     return inside.splits && inside.can_split;
@@ -216,7 +221,7 @@ static bool note_inside(struct request_runner *runner, const struct actor *actor
                         const struct gate_connection *command)
 {
     bool waits_first = false, ok = true;
-    char *text = command->transaction == 'I' ? runner->record.inside : runner->record.inside_open;
+    char *text = runner_runs_alone(command) ? runner->record.inside : runner->record.inside_open;
     if (actor->state == REQUEST_BLOCKED) {
         gate_unlock(runner->settings.gate);
         ok = shop_database_waits_first(runner->settings.database, command->pid, &waits_first);
@@ -240,7 +245,7 @@ static bool run_statement(struct request_runner *runner, struct actor *actor, st
     connection->splits = runner_splits(runner, &command);
     const bool is_overtaken = inside.several &&
                               another_is_open(runner, actor,
-                                              command.transaction == 'I' && !connection->splits);
+                                              runner_runs_alone(&command) && !connection->splits);
     snprintf(step->text, sizeof step->text, "%s", command.text);
     step->server = command.server;
     add_text(runner, actor->number, *command.shape ? command.shape : command.text);

@@ -100,8 +100,8 @@ def test_waiting_for_the_row_has_its_own_colour(page, shop, strategy):
     page.wait(one_waited, "an order waited for the row", 60)
     if strategy == "select-for-update":
         assert len(page.all("#lanes .order:has(.is-row)")) == 3, "all but the first waited"
-    labels = [bar.get_attribute("aria-label") for bar in page.all("#lanes .order:has(.is-row)")]
-    assert all("waited for the row for" in label for label in labels), labels
+    labels = page.driver.execute_script("return [...document.querySelectorAll('#lanes .order:has(.is-row)')].map(bar => bar.getAttribute('aria-label'))")
+    assert labels and all("waited for the row for" in label for label in labels), labels
     row, read, wait = (page.driver.execute_script("return getComputedStyle(document.querySelector(`.swatch.is-${arguments[0]}`)).background", kind) for kind in ("row", "read", "wait"))
     assert len({row, read, wait}) == 3 and "gradient" in row
     page.driver.execute_script("document.getElementById('timeline').scrollIntoView()")

@@ -184,10 +184,10 @@ def test_a_reader_that_closes_the_output_early_is_named():
 def test_a_result_is_stored_and_printed_again(tmp_path):
     junit, stored = tmp_path / "junit.xml", tmp_path / "result.json"
     ran = explore("statement", "--export-junit", junit, "--export-json", stored)
-    assert ran.returncode == 0 and "Every schedule is clean." in ran.stdout, ran.stdout
+    assert ran.returncode == 0 and "Every schedule of 2 requests is clean." in ran.stdout, ran.stdout
     assert 'failures="0"' in junit.read_text()
     printed = subprocess.run([BUILD / "loadtest", "report", stored], capture_output=True, text=True, check=False)
-    assert printed.returncode == 0 and "Every schedule is clean." in printed.stdout, printed.stdout + printed.stderr
+    assert printed.returncode == 0 and "Every schedule of 2 requests is clean." in printed.stdout, printed.stdout + printed.stderr
 
 
 @pytest.mark.parametrize(

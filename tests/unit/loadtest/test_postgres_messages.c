@@ -181,6 +181,33 @@ static void test_a_number_of_a_sequence(void **state)
     }
 }
 
+/* Such a unit is no transaction of its own, so the gate adds none. */
+static void test_a_unit_that_begins_a_transaction(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        bool begins;
+    } CASES[] = {
+        {"BEGIN", "SELECT sell(1)", true},
+        {"START TRANSACTION READ WRITE", "SELECT sell(1)", true},
+        {"SET search_path = shop", "SELECT sell(1)", false},
+        {"SELECT 1", "SELECT sell(1)", false},
+    };
+    (void)state;
+    struct prepared_statements prepared = {0};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        struct stream stream = {0};
+        char described[MESSAGE_TEXT];
+        add_portal(&stream, CASES[i].first, NULL);
+        add_execute(&stream);
+        add_portal(&stream, CASES[i].second, NULL);
+        add_execute(&stream);
+        add_message(&stream, 'S', NULL, 0);
+        assert_false(describe_unit(&prepared, stream.bytes, stream.count, described));
+        assert_int_equal(prepared.begins, CASES[i].begins);
+    }
+}
+
 static void test_a_unit_that_is_not_complete(void **state)
 {
     (void)state;
@@ -364,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_a_portal_is_executed_in_a_later_unit),
         cmocka_unit_test(test_two_portals),
         cmocka_unit_test(test_a_number_of_a_sequence),
+        cmocka_unit_test(test_a_unit_that_begins_a_transaction),
         cmocka_unit_test(test_a_unit_that_is_not_complete),
         cmocka_unit_test(test_the_tag_of_begin_is_not_shown),
         cmocka_unit_test(test_a_row_and_an_error),
