@@ -1,57 +1,13 @@
 /* Splits a file of SQL, as psql reads it, into statements: pg_dump writes such files. */
 #include "loadtest/own/sql/sql_script.h"
 
+#include "loadtest/own/sql/sql_signs.h"
+
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 enum { WORD_MAX = 32 };
-
-static bool is_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c > 127;
-}
-
-static const char *skip_comment(const char *at)
-{
-    size_t depth = 1;
-    if (at[0] == '-')
-        return at + strcspn(at, "\n");
-    for (at += 2; *at && depth > 0;) {
-        bool opens = at[0] == '/' && at[1] == '*', closes = at[0] == '*' && at[1] == '/';
-        depth = depth + opens - closes;
-        at += opens || closes ? 2 : 1;
-    }
-    return at;
-}
-
-static bool is_comment(const char *at)
-{
-    return (at[0] == '-' && at[1] == '-') || (at[0] == '/' && at[1] == '*');
-}
-
-/* *AT is a quotation mark, which ends the text as well. Two of them stand for one, which looks like two texts. */
-static const char *skip_quoted(const char *at, bool has_escapes)
-{
-    char quote = *at++;
-    while (*at && *at != quote)
-        at += has_escapes && *at == '\\' && at[1] ? 2 : 1;
-    return *at ? at + 1 : at;
-}
-
-/* *AT is '$'. $name$ begins a text that the same sign ends. */
-static const char *skip_dollars(const char *at)
-{
-    size_t length = 1;
-    while (is_name(at[length]) && !(length == 1 && isdigit((unsigned char)at[1])))
-        length++;
-    if (at[length++] != '$')
-        return at + 1;
-    for (const char *end = strchr(at + length, '$'); end; end = strchr(end + 1, '$'))
-        if (strncmp(end, at, length) == 0)
-            return end + length;
-    return at + strlen(at);
-}
 
 /* The words of a statement: whether it is a COPY that rows follow, and how deep in the body of an SQL function. */
 struct words {
@@ -65,7 +21,7 @@ static const char *take_word(const char *at, struct words *words)
 {
     char word[WORD_MAX] = "";
     size_t length = 0;
-    while (is_name(at[length]) || (length > 0 && at[length] == '$'))
+    while (sql_is_name(at[length]) || (length > 0 && at[length] == '$'))
         length++;
     memcpy(word, at, length < WORD_MAX ? length : WORD_MAX - 1);
     if (words->count++ == 0)
@@ -89,15 +45,15 @@ static const char *end_of(const char *at, struct words *words)
 {
     size_t brackets = 0;
     while (*at && (*at != ';' || brackets > 0 || words->depth > 0)) {
-        if (is_comment(at)) {
-            at = skip_comment(at);
+        if (sql_is_comment(at)) {
+            at = sql_skip_comment(at);
         } else if (*at == '\'' || *at == '"') {
             bool has_escapes = *at == '\'' && strcasecmp(words->previous, "e") == 0 &&
                                tolower((unsigned char)at[-1]) == 'e';
-            at = skip_quoted(at, has_escapes);
+            at = sql_skip_quoted(at, has_escapes);
         } else if (*at == '$') {
-            at = skip_dollars(at);
-        } else if (is_name(*at)) {
+            at = sql_skip_dollars(at);
+        } else if (sql_is_name(*at)) {
             at = take_word(at, words);
         } else {
             brackets += *at == '(';
@@ -129,8 +85,8 @@ bool sql_script_next(struct sql_script *script, struct sql_part *ret_part)
 {
     struct words words = {0};
     const char *at = script->at;
-    while (isspace((unsigned char)*at) || *at == ';' || is_comment(at))
-        at = is_comment(at) ? skip_comment(at) : at + 1;
+    while (isspace((unsigned char)*at) || *at == ';' || sql_is_comment(at))
+        at = sql_is_comment(at) ? sql_skip_comment(at) : at + 1;
     move_to(script, at);
     *ret_part = (struct sql_part){.text = at, .line = script->line, .is_command = *at == '\\'};
     const char *end = *at == '\\' ? at + strcspn(at, "\n") : end_of(at, &words);

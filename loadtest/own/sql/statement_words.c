@@ -1,0 +1,113 @@
+/* The words of a statement as the gate describes it. */
+#include "loadtest/own/sql/statement_words.h"
+
+#include "loadtest/own/sql/sql_signs.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Behind the values of parameters, which are the end of a statement: " [1, 'x']". AT: there are none. */
+static const char *skip_parameters(const char *at)
+{
+    if (strncmp(at, " [", 2) != 0)
+        return at;
+    for (const char *end = strchr(at, ']'); end; end = strchr(end + 1, ']'))
+        if (end[1] == '\0' || end[1] == ';')
+            return end + 1;
+    return at;
+}
+
+/* Moves *AT to the next word. False: what follows is not known. */
+static bool skip_to_word(const char **at)
+{
+    for (const char *text = *at;; text = *at) {
+        if (strncmp(text, "--", 2) == 0)
+            return false; /* the end of its line has become a blank */
+        *at = sql_is_comment(text) ? sql_skip_comment(text) : skip_parameters(text);
+        if (*at == text && *text != ' ')
+            return true;
+        *at += *at == text;
+    }
+}
+
+static void keep(struct sql_word *word, enum sql_kind kind, const char *from, const char *to)
+{
+    size_t length = (size_t)(to - from) < SQL_WORD ? (size_t)(to - from) : SQL_WORD - 1;
+    word->kind = kind;
+    memcpy(word->text, from, length);
+    word->text[length] = '\0';
+}
+
+/* A name with its schema: shop."Product". */
+static const char *take_name(const char *at, struct sql_word *word)
+{
+    size_t length = 0;
+    for (bool quoted = false; *at && (quoted || sql_is_name(*at) || *at == '.' || *at == '"'); at++) {
+        quoted ^= *at == '"';
+        if (*at == '.' && !quoted)
+            length = 0;
+        else if (*at != '"' && length + 1 < SQL_WORD)
+            word->text[length++] = (char)tolower((unsigned char)*at);
+    }
+    word->text[length] = '\0';
+    word->kind = SQL_NAME;
+    if (length == 0 && *at == '*') { /* product.* */
+        keep(word, SQL_SIGN, at, at + 1);
+        at++;
+    }
+    return at;
+}
+
+/* 'it''s' is one value. */
+static const char *take_quoted(const char *at, bool has_escapes, struct sql_word *word)
+{
+    const char *from = at;
+    do {
+        at = sql_skip_quoted(at, has_escapes);
+    } while (*at == '\'');
+    keep(word, at - from > 1 && at[-1] == '\'' ? SQL_VALUE : SQL_UNKNOWN, from, at);
+    return at;
+}
+
+bool sql_word_next(const char **at, struct sql_word *ret_word)
+{
+    *ret_word = (struct sql_word){0};
+    if (!skip_to_word(at)) {
+        ret_word->kind = SQL_UNKNOWN;
+        *at += strlen(*at);
+        return true;
+    }
+    const char *from = *at;
+    if (!*from)
+        return false;
+    if (*from == '\'') {
+        *at = take_quoted(from, false, ret_word);
+    } else if (from[1] == '\'' && strchr("eEnNbBxX", *from)) {
+        *at = take_quoted(from + 1, strchr("eE", *from) != NULL, ret_word);
+    } else if (*from == '$' || isdigit((unsigned char)*from)) {
+        const char *to = *from == '$' ? sql_skip_dollars(from) : from;
+        while (isalnum((unsigned char)*to) || (*to == '.' && isdigit((unsigned char)to[1])))
+            to++;
+        keep(ret_word, SQL_VALUE, from, to);
+        *at = to;
+    } else if (sql_is_name(*from) || *from == '"') {
+        *at = take_name(from, ret_word);
+    } else {
+        keep(ret_word, SQL_SIGN, from, from + 1);
+        *at = from + 1;
+    }
+    return true;
+}
+
+bool sql_same_words(const char *one, const char *other)
+{
+    struct sql_word a, b;
+    bool has_a, has_b;
+    do {
+        has_a = sql_word_next(&one, &a);
+        has_b = sql_word_next(&other, &b);
+        if (a.kind != b.kind || (a.kind != SQL_VALUE && strcmp(a.text, b.text) != 0))
+            return false;
+    } while (has_a && has_b);
+    return has_a == has_b;
+}

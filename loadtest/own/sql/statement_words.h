@@ -1,0 +1,28 @@
+/* The words of a statement as the gate describes it: one line, with the values of its parameters at the end. Pure. */
+#ifndef OVERSELL_LOADTEST_OWN_SQL_STATEMENT_WORDS_H
+#define OVERSELL_LOADTEST_OWN_SQL_STATEMENT_WORDS_H
+
+#include <stdbool.h>
+
+enum { SQL_WORD = 64 };
+
+enum sql_kind {
+    SQL_END,
+    SQL_NAME,    /* a name or keyword: its last part without the schema, in lower case */
+    SQL_VALUE,   /* a number, a quoted text or a parameter, as it is written */
+    SQL_SIGN,    /* one sign */
+    SQL_UNKNOWN, /* a comment that has lost its end, or a text that was cut off: the rest is not known */
+};
+
+struct sql_word {
+    enum sql_kind kind;
+    char text[SQL_WORD]; /* a longer one is cut off */
+};
+
+/* The next word at *AT, which moves behind it. False: there is none. Comments and the values of parameters are no words. */
+bool sql_word_next(const char **at, struct sql_word *ret_word);
+
+/* The two statements have the same words; their values may differ. */
+bool sql_same_words(const char *one, const char *other);
+
+#endif
