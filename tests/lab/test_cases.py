@@ -1,5 +1,6 @@
 """Checkouts that were written after public bug reports, and right ones beside them: each gets its right verdict."""
 
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ import pytest
 from basics import BUILD, ROOT
 from servers import Stack
 from test_check import needs
-from cases.cases import CASES
+from cases.cases import CASES, CAUSES
 
 FOLDER = ROOT / "tests" / "lab" / "cases"
 MODULES = f"{BUILD}/peers/modules/usr/share/nodejs:/usr/share/nodejs"
@@ -36,14 +37,18 @@ def marked(case):
     return pytest.param(*case[:5], marks=marks, id=f"{command}-{file}{''.join(options)}")
 
 
-@pytest.mark.parametrize(("file", "command", "options", "statuses", "word"), [marked(case) for case in CASES])
-def test_verdict(servers, file, command, options, statuses, word):
-    if file.endswith("js.json") or "pool-" in file:
-        needs("node", "-e", "require('pg')", packages="node-pg", NODE_PATH=MODULES)
+def needs_packages(file):
     if file.startswith("09"):
         needs("/usr/bin/php", "-r", "exit(extension_loaded('pdo_pgsql') ? 0 : 1);", packages="php-pgsql")
     if file.startswith("24"):
         needs("/usr/bin/python3", "-c", "import sqlalchemy", packages="python3-sqlalchemy")
+
+
+@pytest.mark.parametrize(("file", "command", "options", "statuses", "word"), [marked(case) for case in CASES])
+def test_verdict(servers, file, command, options, statuses, word):
+    if file.endswith("js.json") or "pool-" in file:
+        needs("node", "-e", "require('pg')", packages="node-pg", NODE_PATH=MODULES)
+    needs_packages(file)
     if file.startswith("14") and not os.path.exists("/usr/sbin/pgbouncer"):
         pytest.skip("pgbouncer is not installed")
     path = FOLDER / file
@@ -55,3 +60,15 @@ def test_verdict(servers, file, command, options, statuses, word):
         arguments += ["--database", database]
     ran = subprocess.run(arguments, env={"NODE_PATH": MODULES} | os.environ, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode in statuses and re.search(word, ran.stdout + ran.stderr), ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(("file", "options", "sentence"), CAUSES, ids=lambda value: "".join(value) if isinstance(value, list) else str(value)[:30])
+def test_cause(file, options, sentence):
+    """What the simplest schedule says of its statements is true of them."""
+    needs_packages(file)
+    options = ["--env", *options] if options and "=" in options[0] else options
+    arguments = [BUILD / "loadtest", "explore", FOLDER / file, "--format", "json", *options]
+    ran = subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    shown = json.loads(ran.stdout)["counterexample"]
+    assert sentence in shown["cause"], shown

@@ -1,156 +1,14 @@
-/* Says why a schedule of requests went wrong. It knows just enough SQL to tell which table a statement reads or writes. */
+/* Says why a schedule of requests went wrong. */
 #include "loadtest/own/schedules/cause.h"
 
-#include <ctype.h>
+#include "base/recorder.h"
+#include "loadtest/own/schedules/request_mistake.h"
+#include "loadtest/own/schedules/stale_read.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-enum { WORD_MAX = 64 };
-
-enum access { ACCESS_NONE, ACCESS_READ, ACCESS_LOCK, ACCESS_UPDATE, ACCESS_INSERT };
-
-struct statement {
-    enum access access; /* the strongest one */
-    char table[WORD_MAX];
-};
-
-/* ---- statements -------------------------------------------------------------------------------------------------------------- */
-
-/* Reads the next name, keyword or sign other than a quoted text. False: there is none. */
-static bool next_word(const char **at, char ret_word[static WORD_MAX])
-{
-    const char *text = *at;
-    size_t length = 0;
-    while (*text == ' ' || *text == '\'') {
-        const char *end = *text == '\'' ? strchr(text + 1, '\'') : text;
-        if (!end)
-            return false;
-        text = end + 1;
-    }
-    while (isalnum((unsigned char)*text) || *text == '_' || *text == '.' || *text == '"' ||
-           (unsigned char)*text > 127) {
-        if (*text != '"' && length + 1 < WORD_MAX)
-            ret_word[length++] = (char)tolower((unsigned char)*text);
-        text++;
-    }
-    if (length == 0 && *text)
-        ret_word[length++] = *text++;
-    ret_word[length] = '\0';
-    *at = text;
-    return length > 0;
-}
-
-static void keep_table(struct statement *statement, enum access access, const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    if (access <= statement->access || !isalpha((unsigned char)*name))
-        return;
-    statement->access = access;
-    snprintf(statement->table, sizeof statement->table, "%s", dot ? dot + 1 : name);
-}
-
-/* `SELECT … FROM product … FOR UPDATE`, `UPDATE product`, `INSERT INTO`, `DELETE FROM`, also inside WITH. */
-static struct statement statement_of(const char *text)
-{
-    struct statement statement = {0};
-    char before[WORD_MAX] = "", word[WORD_MAX];
-    while (next_word(&text, word)) {
-        if (strcmp(before, "from") == 0)
-            keep_table(&statement, ACCESS_READ, word);
-        else if (strcmp(before, "into") == 0)
-            keep_table(&statement, ACCESS_INSERT, word);
-        else if (strcmp(before, "update") == 0 && strcmp(word, "set") != 0 && strcmp(word, "only") != 0)
-            keep_table(&statement, ACCESS_UPDATE, word);
-        if (strcmp(before, "for") == 0 && statement.access == ACCESS_READ &&
-            (strcmp(word, "update") == 0 || strcmp(word, "no") == 0 || strcmp(word, "share") == 0)) {
-            statement.access = ACCESS_LOCK;
-            return statement;
-        }
-        if (strcmp(before, "delete") == 0 && strcmp(word, "from") == 0 && next_word(&text, word))
-            keep_table(&statement, ACCESS_UPDATE, word);
-        if (strcmp(word, "only") != 0)
-            snprintf(before, sizeof before, "%s", word);
-    }
-    return statement;
-}
-
-/* ---- the cause ------------------------------------------------------------------------------------------------------------------- */
-
-/* Does this statement end a transaction? RET_FAILED: it was rolled back. */
-static bool ends_transaction(const struct run_step *step, bool *ret_failed)
-{
-    const char *text = step->text;
-    char word[WORD_MAX] = "";
-    *ret_failed = false;
-    if (step->kind != TRANSITION_STEP || !next_word(&text, word))
-        return false;
-    bool commits = strcmp(word, "commit") == 0 || strcmp(word, "end") == 0,
-         fails = strcmp(word, "rollback") == 0 || strcmp(word, "abort") == 0;
-    while (fails && next_word(&text, word))
-        fails = strcmp(word, "to") != 0; /* a savepoint does not end it */
-    *ret_failed = fails || (commits && strcmp(step->answer, "ROLLBACK") == 0);
-    return commits || fails || step->has_stock;
-}
-
-/* The step from which others see the change of step WRITE: where its transaction ends. The number of steps: it was rolled back. */
-static size_t visible_from(const struct run_record *record, size_t write)
-{
-    bool failed;
-    for (size_t i = write; i < record->count; i++)
-        if (record->steps[i].actor == record->steps[write].actor &&
-            ends_transaction(&record->steps[i], &failed))
-            return failed ? record->count : i;
-    return write;
-}
-
-/* The step numbers of a stale read: a request READS a table before another request COMMITs its CHANGE of that table. The first request
- * WRITES as well. */
-struct stale_read {
-    size_t reads, changes, commit, writes;
-};
-
-/* Finds the write of the reader: one that comes after the change, or that becomes visible after it. Prefers a write to the same table. */
-static bool find_write(const struct run_record *record, const struct statement *statements,
-                       struct stale_read *found)
-{
-    bool has_found = false;
-    for (size_t i = 0; i < record->count; i++) {
-        if (record->steps[i].actor != record->steps[found->reads].actor ||
-            statements[i].access < ACCESS_UPDATE)
-            continue;
-        size_t visible = visible_from(record, i);
-        if (visible == record->count ||
-            (visible < found->commit && (i < found->changes || found->changes < found->reads)))
-            continue;
-        bool same = strcmp(statements[i].table, statements[found->reads].table) == 0;
-        if (same || !has_found)
-            found->writes = i;
-        has_found = true;
-        if (same)
-            break;
-    }
-    return has_found;
-}
-
-static bool find_stale_read(const struct run_record *record, const struct statement *statements,
-                            struct stale_read *ret_found)
-{
-    for (size_t i = 0; i < record->count; i++) {
-        if (statements[i].access != ACCESS_READ)
-            continue;
-        for (size_t j = 0; j < record->count; j++) {
-            if (record->steps[j].actor == record->steps[i].actor || statements[j].access < ACCESS_UPDATE ||
-                strcmp(statements[j].table, statements[i].table) != 0)
-                continue;
-            *ret_found = (struct stale_read){i, j, visible_from(record, j), 0};
-            if (i < ret_found->commit && ret_found->commit < record->count &&
-                find_write(record, statements, ret_found))
-                return true;
-        }
-    }
-    return false;
-}
+enum { QUOTED = 120 };
 
 static char name_of(const struct run_record *record, size_t step)
 {
@@ -167,14 +25,17 @@ static bool fault_explains(const struct run_record *record, enum verdict verdict
     if (at == record->count)
         return false;
     char name = name_of(record, at);
+    unsigned sold = 0;
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        sold += record->answers[i].status > 0 && record->answers[i].meaning == SHOP_SOLD;
     switch (record->steps[at].kind) {
     case TRANSITION_EXPIRE:
         snprintf(
             ret_text, CAUSE_TEXT,
-            "The key that %c held in Redis expired (%zu) before %c had finished, so another request took the lock, "
-            "and both sold. A lock that expires cannot protect the stock alone: let the row decide "
+            "The key that %c held in Redis expired (%zu) before %c had finished, so another request could take the lock%s"
+            ". A lock that expires cannot protect the stock alone: let the row decide "
             "too, with a fencing token or a condition in the UPDATE.",
-            name, at + 1, name);
+            name, at + 1, name, sold > 1 ? ", and both sold" : "");
         return verdict != VERDICT_STUCK;
     case TRANSITION_CRASH:
         snprintf(
@@ -192,33 +53,6 @@ static bool fault_explains(const struct run_record *record, enum verdict verdict
         return true;
     default: return false;
     }
-}
-
-static void say_stale_read(const struct run_record *record, const struct statement *statements,
-                           const struct stale_read *found, char ret_text[static CAUSE_TEXT])
-{
-    const char *table = statements[found->reads].table;
-    char reader = name_of(record, found->reads), other = name_of(record, found->changes), change[80],
-         write[120];
-    if (found->reads < found->changes)
-        snprintf(change, sizeof change, "%c changed it (%zu)", other, found->changes + 1);
-    else
-        snprintf(change, sizeof change, "the change of %c (%zu) was committed (%zu)", other,
-                 found->changes + 1, found->commit + 1);
-    if (found->writes < found->reads)
-        snprintf(write, sizeof write, "committed its own change (%zu) without seeing the change of %c",
-                 found->writes + 1, other);
-    else
-        snprintf(write, sizeof write, "then %s (%zu)",
-                 strcmp(statements[found->writes].table, table) == 0
-                     ? "wrote a value that it computed from the old one"
-                     : "sold because of the old value",
-                 found->writes + 1);
-    snprintf(ret_text, CAUSE_TEXT, "%c read %s (statement %zu) before %s, and %s. %s", reader, table,
-             found->reads + 1, change, write,
-             statements[found->changes].access == ACCESS_INSERT
-                 ? "Before the read, lock a row that all these requests share, or use SERIALIZABLE."
-                 : "Read with SELECT … FOR UPDATE, or check the stock in the UPDATE itself.");
 }
 
 /* The requests ran one after the other. */
@@ -266,38 +100,150 @@ static bool say_overtaken(const struct run_record *record, char ret_text[static 
     return true;
 }
 
-void cause_of(const struct run_record *record, enum verdict verdict, char ret_text[static CAUSE_TEXT])
+/* ---- what is not known ---------------------------------------------------------------------------------------------------------------- */
+
+/* The statement NUMBER of request ACTOR, from 0. None: the number of steps. */
+static size_t statement_of(const struct run_record *record, unsigned actor, size_t number)
 {
-    static struct statement statements[RUN_STEPS_MAX];
-    struct stale_read found;
     for (size_t i = 0; i < record->count; i++)
-        statements[i] = statement_of(record->steps[i].text);
-    if (fault_explains(record, verdict, ret_text))
-        return;
-    if (verdict == VERDICT_STUCK) {
+        if (record->steps[i].actor == actor && number-- == 0)
+            return i;
+    return record->count;
+}
+
+/* The first statements of A and the request OTHER that are not the same, or have other answers. False: there are none. */
+static bool find_difference(const struct run_record *record, unsigned other, size_t *ret_one, size_t *ret_two)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        const size_t one = statement_of(record, 0, i), two = statement_of(record, other, i);
+        *ret_one = one;
+        *ret_two = two;
+        if (one == record->count || two == record->count)
+            return false;
+        if (!sql_same_words(record->steps[one].text, record->steps[two].text) ||
+            strcmp(record->steps[one].answer, record->steps[two].answer) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* "B sent 'SELECT …' (3), which returned '1'" */
+static void quote(const struct run_record *record, size_t step, char *ret_text, size_t size)
+{
+    char text[QUOTED], answer[QUOTED];
+    recorder_shorten(record->steps[step].text, text, sizeof text);
+    recorder_shorten(record->steps[step].answer, answer, sizeof answer);
+    snprintf(ret_text, size, "%c sent '%s' (statement %zu)%s%s%s", name_of(record, step), text, step + 1,
+             *answer ? " and got '" : "", answer, *answer ? "'" : "");
+}
+
+/* A statement of one request can matter for another: one reads or writes what the other writes. */
+static bool statements_meet(const struct run_shapes *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        for (size_t u = 0; u < run->shape[i].use_count; u++)
+            for (size_t j = 0; j < run->count; j++)
+                if (!run_same_request(run, i, j) &&
+                    shape_use(&run->shape[j], run->shape[i].uses[u].table, ACCESS_UPDATE, ACCESS_INSERT) &&
+                    run->shape[i].uses[u].access <= ACCESS_LOCK)
+                    return true;
+    return false;
+}
+
+static bool all_known(const struct run_shapes *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->shape[i].unknown || run->record->steps[i].server == RUNS_REDIS)
+            return false;
+    return true;
+}
+
+static void say_unknown(const struct run_shapes *run, char ret_text[static CAUSE_TEXT])
+{
+    static const char NOT_KNOWN[] = "The command did not recognize the cause in the statements.";
+    const struct run_record *record = run->record;
+    char one[2 * QUOTED + 80], two[2 * QUOTED + 80];
+    size_t first = 0, second = 0;
+    bool differs = false;
+    for (unsigned other = 1; other < ACTORS_MAX && !differs; other++)
+        differs = find_difference(record, other, &first, &second);
+    if (all_known(run) && !statements_meet(run)) {
         snprintf(
             ret_text, CAUSE_TEXT,
-            "No request could continue: each remaining request waits for another one. Take locks in the same "
-            "sequence everywhere, and release each lock on every path.");
-    } else if (verdict == VERDICT_ANSWERS_LOST) {
-        snprintf(
-            ret_text, CAUSE_TEXT,
-            "The service acknowledged an order that does not exist, or refused a request whose order exists. Answer "
-            "only after COMMIT has succeeded.");
-    } else if (is_serial(record)) {
-        snprintf(
-            ret_text, CAUSE_TEXT,
-            "This happens even if the requests run one after the other, so it needs no concurrency. The check of one request is wrong: "
-            "for example, it checks each line of an order alone, or leaves an order behind that it refused.");
-    } else if (say_overtaken(record, ret_text)) {
-        return;
-    } else if (find_stale_read(record, statements, &found)) {
-        say_stale_read(record, statements, &found, ret_text);
+            "%s No request reads a table that another one changes, so the service bases its decision on something else, such as its "
+            "memory, a cache or another server.",
+            NOT_KNOWN);
+    } else if (differs) {
+        quote(record, first, one, sizeof one);
+        quote(record, second, two, sizeof two);
+        snprintf(ret_text, CAUSE_TEXT, "%s These are the first two that differ: %s. %s.", NOT_KNOWN, one,
+                 two);
     } else {
         snprintf(
             ret_text, CAUSE_TEXT,
-            "The command did not recognize the cause in the statements. Compare the reads in the columns with the "
-            "changes of the other requests. If the statements do not explain the result, the service bases its decision on "
-            "something else, such as its memory, a cache or another server.");
+            "%s As far as the requests have statements in common, they sent the same ones and got the same answers. Compare the reads in the columns "
+            "with the changes of the other requests.",
+            NOT_KNOWN);
     }
+}
+
+/* ---- the cause -------------------------------------------------------------------------------------------------------------------------- */
+
+/* What goes wrong even if the requests run one after the other. */
+static void say_serial(const struct run_shapes *run, char ret_text[static CAUSE_TEXT])
+{
+    static const char ALWAYS[] =
+        "This happens even if the requests run one after the other, so it needs no concurrency. ";
+    char cause[CAUSE_TEXT];
+    if (!say_ignored_zero(run, cause) && !say_refused_write(run, cause) && !say_two_lines(run, cause))
+        say_unknown(run, cause);
+    snprintf(ret_text, CAUSE_TEXT, "%s%.*s", ALWAYS, (int)(CAUSE_TEXT - sizeof ALWAYS), cause);
+}
+
+/* Who waits at the end for whom, as far as PostgreSQL and Redis say it. */
+static void say_stuck(const struct run_record *record, char ret_text[static CAUSE_TEXT])
+{
+    size_t length = (size_t)snprintf(ret_text, CAUSE_TEXT, "No request could continue");
+    for (unsigned actor = 0; actor < ACTORS_MAX; actor++) {
+        size_t last = record->count;
+        for (size_t i = 0; i < record->count; i++)
+            last = record->steps[i].actor == actor ? i : last;
+        if (last == record->count || record->steps[last].after != REQUEST_BLOCKED)
+            continue;
+        for (unsigned other = 0; other < ACTORS_MAX; other++)
+            if (record->steps[last].blockers & 1U << other)
+                length += (size_t)snprintf(ret_text + length, CAUSE_TEXT - length, ", %c waits for %c (%zu)",
+                                           'A' + (char)actor, 'A' + (char)other, last + 1);
+    }
+    snprintf(ret_text + length, CAUSE_TEXT - length,
+             ". Take locks in the same sequence everywhere, and release each lock on every path.");
+}
+
+static void say_answers_lost(const struct run_shapes *run, char ret_text[static CAUSE_TEXT])
+{
+    if (!say_sold_without_write(run, ret_text) && !say_refused_write(run, ret_text))
+        snprintf(
+            ret_text, CAUSE_TEXT,
+            "The service acknowledged an order that does not exist, or refused a request whose order exists. The statements do not show "
+            "why.");
+}
+
+void cause_of(const struct run_record *record, enum verdict verdict, char ret_text[static CAUSE_TEXT])
+{
+    static struct run_shapes run; /* large */
+    if (fault_explains(record, verdict, ret_text))
+        return;
+    run_shapes_of(record, &run);
+    if (verdict == VERDICT_STUCK)
+        say_stuck(record, ret_text);
+    else if (verdict == VERDICT_ANSWERS_LOST)
+        say_answers_lost(&run, ret_text);
+    else if (verdict == VERDICT_TURNED_AWAY)
+        say_turned_away(&run, ret_text);
+    else if (is_serial(record))
+        say_serial(&run, ret_text);
+    else if (!say_ignored_zero(&run, ret_text) && !say_overtaken(record, ret_text) &&
+             !say_stale_read(&run, ret_text) && !say_refused_write(&run, ret_text) &&
+             !say_two_lines(&run, ret_text))
+        say_unknown(&run, ret_text);
 }

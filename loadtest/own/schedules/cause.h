@@ -2,14 +2,12 @@
 #ifndef OVERSELL_LOADTEST_OWN_CAUSE_H
 #define OVERSELL_LOADTEST_OWN_CAUSE_H
 
-#include "loadtest/own/schedules/request_runner.h"
+#include "loadtest/own/schedules/run_shapes.h"
 #include "loadtest/stats/verdict.h"
 
-enum { CAUSE_TEXT = 600 };
-
-/* Writes the cause of VERDICT, and what to change, to RET_TEXT. Statements are named by their number in the record, from 1. It looks for a
- * request that reads a table before the change of another one is committed, and that also writes; where none does, it says that it did
- * not recognize the cause. */
+/* Writes the cause of VERDICT, and what to change, to RET_TEXT. Statements are named by their number in the record, from 1. Each sentence says
+ * only what the statements, their answers and the answers of the service show; where they do not show the cause, it says so, and quotes the
+ * first two statements that differ. One thread only. */
 void cause_of(const struct run_record *record, enum verdict verdict, char ret_text[static CAUSE_TEXT]);
 
 #endif

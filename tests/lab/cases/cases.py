@@ -75,3 +75,24 @@ CASES = [
     ("own/js.json", E, [], {0}, "clean", None),
     ("own/js.json", E, ["--env", "SAFE=0"], {1}, "oversold", None),
 ]
+
+# Services that oversell: file, options, and what the cause says of the simplest schedule.
+MISTAKES = "own/mistakes.json"
+NO_CONCURRENCY = "This happens even if the requests run one after the other, so it needs no concurrency. "
+CAUSES = [
+    (MISTAKES, ["MODE=sum"], "A read reservation (statement 1) before B changed it (4), and then sold because of the old value (2). Before the read, lock a row"),
+    (MISTAKES, ["MODE=one-statement"], "A read reservation (statement 1) before B changed it (2), and wrote in the same statement."),
+    (MISTAKES, ["MODE=lock-with-sum"], "Statement 3 of B waited for its lock on product, but what it reads of reservation is from before it waited"),
+    (MISTAKES, ["MODE=old-snapshot"], "B read reservation (statement 6) after the COMMIT of A (5), and got the same as A before its change (2)."),
+    (MISTAKES, ["MODE=no-row"], "The locking read of A (statement 1) found no row, so it locked nothing"),
+    (MISTAKES, ["MODE=ignored-zero"], "Statement 7 of A changed no row of product (UPDATE 0), and A ignored that: it committed what statement 2 wrote."),
+    (MISTAKES, ["MODE=cached"], "and the locking read of A (7) returned the new values. A wrote (8) as if it had only the old ones."),
+    (MISTAKES, ["MODE=memory"], NO_CONCURRENCY + "The command did not recognize the cause in the statements. No request reads a table that another one changes"),
+    ("04-medusa-two-lines/shop.json", [], NO_CONCURRENCY + "B read level (statement 7), and then wrote two lines to reservation (9, 10) that take from the same product."),
+    ("05-medusa-orphaned-order/shop.json", [], NO_CONCURRENCY + "B was refused (409), but what its statement 6 wrote to orders was committed (7) and stays."),
+    ("09-shopper-coupon/shop.json", [], "changed no row of discount (UPDATE 0)"),
+    ("24-sqlalchemy-identity-map/shop.json", [], "and the locking read of A (7) returned the new values. A wrote (8) as if it had only the old ones."),
+    ("42-service-flows/hold.json", ["--time-limit", "15s"], "waited for its lock on variant, but what it reads of hold is from before it waited"),
+    ("42-service-flows/locations.json", [], "A read location_stock (statement 1) before B changed it (3), and then changed it without a condition (6)."),
+    ("07-odoo-skip-locked-quant/shop.json", ["--time-limit", "10s"], "Statement 6 of B skips locked rows (SKIP LOCKED): it found none in quant, because A had locked"),
+]

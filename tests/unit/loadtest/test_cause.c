@@ -8,20 +8,58 @@
 
 static struct run_record record;
 
-static void add(char actor, const char *text)
+/* The next statement of ACTOR, with its answer. */
+static void sent(char actor, const char *text, const char *answer)
 {
     struct run_step *step = &record.steps[record.count++];
-    step->actor = (unsigned)(actor - 'A');
+    *step = (struct run_step){.actor = (unsigned)(actor - 'A')};
     snprintf(step->text, sizeof step->text, "%s", text);
+    snprintf(step->answer, sizeof step->answer, "%s", answer);
+}
+
+static void add(char actor, const char *text)
+{
+    sent(actor, text, "");
+}
+
+/* And it waited for the other request. */
+static void waited(char actor, const char *text, const char *answer)
+{
+    sent(actor, text, answer);
+    record.steps[record.count - 1].blockers = actor == 'A' ? 2 : 1;
+}
+
+static void refuse(char actor)
+{
+    record.answers[actor - 'A'] = (struct shop_answer){.status = 409, .meaning = SHOP_REFUSED};
+}
+
+static void begin(void)
+{
+    record.count = 0;
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        record.answers[i] = (struct shop_answer){.status = 201, .meaning = SHOP_SOLD};
+}
+
+static void expect_of(enum verdict verdict, const char *part)
+{
+    char text[CAUSE_TEXT];
+    cause_of(&record, verdict, text);
+    begin();
+    if (!strstr(text, part))
+        fail_msg("'%s' does not say '%s'", text, part);
 }
 
 static void expect(const char *part)
 {
-    char text[CAUSE_TEXT];
-    cause_of(&record, VERDICT_OVERSOLD, text);
-    if (!strstr(text, part))
-        fail_msg("'%s' does not say '%s'", text, part);
-    record = (struct run_record){0};
+    expect_of(VERDICT_OVERSOLD, part);
+}
+
+static int begin_test(void **state)
+{
+    (void)state;
+    begin();
+    return 0;
 }
 
 static void test_a_lost_update(void **state)
@@ -156,6 +194,246 @@ static void test_inside_a_statement(void **state)
     expect("B acted before A had committed (3) what its statement 1 did");
 }
 
+/* ---- mistakes of one request ---------------------------------------------------------------------------------------- */
+
+static const char READ[] = "SELECT count FROM product WHERE id = 1",
+                  LOCK[] = "SELECT count FROM product WHERE id = 1 FOR UPDATE",
+                  TAKE[] = "UPDATE product SET count = count - 1 WHERE id = 1 AND count >= 1",
+                  SELL[] = "INSERT INTO sale (product) VALUES (1)";
+
+static void add_both(const char *text)
+{
+    sent('A', text, "INSERT 0 1");
+    sent('B', text, "INSERT 0 1");
+}
+
+static void check_then_take(const char *text, const char *answer)
+{
+    sent('A', READ, "1");
+    sent('B', READ, "1");
+    add_both(SELL);
+    sent('B', text, "UPDATE 1");
+    sent('B', "COMMIT", "COMMIT");
+    sent('A', text, answer);
+    sent('A', "COMMIT", "COMMIT");
+}
+
+static void test_update_0_is_ignored(void **state)
+{
+    (void)state;
+    check_then_take(TAKE, "UPDATE 0");
+    expect(
+        "Statement 7 of A changed no row of product (UPDATE 0), and A ignored that: it committed what statement 3 wrote.");
+    check_then_take(TAKE, "UPDATE 0");
+    record.steps[7].text[0] = '\0';
+    sent('A', TAKE, "UPDATE 1"); /* it tried again */
+    expect(
+        "A read product (statement 1) before B changed it (5), and then wrote (9). Read with SELECT … FOR UPDATE.");
+    check_then_take(TAKE, "UPDATE 0");
+    snprintf(record.steps[7].text, MESSAGE_TEXT, "ROLLBACK");
+    expect("not recognize the cause");
+}
+
+/* The condition is there already, or FOR UPDATE is not allowed. */
+static void test_advice_that_the_service_has_followed(void **state)
+{
+    char text[CAUSE_TEXT];
+    (void)state;
+    check_then_take(TAKE, "UPDATE 1");
+    cause_of(&record, VERDICT_OVERSOLD, text);
+    assert_null(strstr(text, "UPDATE itself"));
+    begin();
+    check_then_take("UPDATE product SET count = count - 1 WHERE id = 1", "UPDATE 1");
+    expect(
+        "then changed it without a condition (7). Read with SELECT … FOR UPDATE, or check the stock in the UPDATE itself.");
+    sent('A', "SELECT sum(count) FROM product", "1");
+    sent('B', "UPDATE product SET count = count - 1", "UPDATE 1");
+    sent('A', "UPDATE product SET count = count - 1", "UPDATE 1");
+    expect("Before the read, lock a row that all these requests share");
+}
+
+static void test_a_refused_request_leaves_what_it_wrote(void **state)
+{
+    (void)state;
+    for (int takes_back = 0; takes_back < 2; takes_back++) {
+        sent('A', SELL, "INSERT 0 1");
+        sent('A', LOCK, "1");
+        sent('B', SELL, "INSERT 0 1");
+        sent('B', LOCK, "0");
+        if (takes_back)
+            sent('B', "DELETE FROM sale WHERE id = 2", "DELETE 1");
+        refuse('B');
+        expect(
+            takes_back
+                ? "needs no concurrency. The command did not recognize"
+                : "B was refused (409), but what its statement 3 wrote to sale was committed (3) and stays.");
+    }
+}
+
+static void test_two_lines_of_one_product(void **state)
+{
+    static const char LINE[] = "INSERT INTO line (product, quantity) VALUES (1, 1)",
+                      OTHER[] = "INSERT INTO line (product, quantity) VALUES (2, 1)";
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        sent('A', LOCK, "3");
+        add('A', LINE);
+        sent('B', LOCK, "1");
+        sent('B', LINE, "INSERT 0 1");
+        if (i == 2) /* looks at its first line as well */
+            sent('B', "SELECT sum(quantity) FROM line", "2");
+        sent('B', i == 1 ? OTHER : LINE, "INSERT 0 1");
+        expect(
+            i == 0
+                ? "wrote two lines to line (4, 5) that take from the same product. A check of each line alone"
+            : i == 1 ? "wrote two lines to line (4, 5). A check of each line alone"
+                     : "did not recognize the cause");
+    }
+}
+
+/* ---- locks that do not protect ---------------------------------------------------------------------------------------- */
+
+static void test_a_locking_read_that_finds_no_row(void **state)
+{
+    static const char FREE[] = "SELECT id FROM booking WHERE room = 1 FOR UPDATE",
+                      BOOK[] = "INSERT INTO booking (room) VALUES (1)";
+    (void)state;
+    sent('A', FREE, "SELECT 0");
+    sent('B', FREE, "SELECT 0");
+    add_both(BOOK);
+    sent('B', "COMMIT", "COMMIT");
+    sent('A', "COMMIT", "COMMIT");
+    expect(
+        "The locking read of A (statement 1) found no row, so it locked nothing, and the row that B inserted into booking (4) was not "
+        "committed before it (5).");
+}
+
+static void test_a_subquery_that_is_older_than_the_lock(void **state)
+{
+    static const char LEFT[] =
+        "SELECT p.count - (SELECT sum(n) FROM hold) FROM product p WHERE id = 1 FOR UPDATE OF p",
+                      HOLD[] = "INSERT INTO hold (n) VALUES (1)";
+    (void)state;
+    sent('A', LEFT, "1");
+    sent('A', HOLD, "INSERT 0 1");
+    waited('B', LEFT, "1");
+    sent('A', "COMMIT", "COMMIT");
+    sent('B', HOLD, "INSERT 0 1");
+    sent('B', "COMMIT", "COMMIT");
+    expect(
+        "Statement 3 of B waited for its lock on product, but what it reads of hold is from before it waited: without the change of A (2), "
+        "which was committed (4).");
+}
+
+static void test_a_read_in_the_snapshot_from_before_the_lock(void **state)
+{
+    static const char SUM[] = "SELECT sum(n) FROM hold", HOLD[] = "INSERT INTO hold (n) VALUES (1)";
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sent('A', LOCK, "1");
+        sent('A', SUM, "0");
+        sent('A', HOLD, "INSERT 0 1");
+        waited('B', LOCK, "1");
+        sent('A', "COMMIT", "COMMIT");
+        sent('B', SUM, i ? "1" : "0");
+        sent('B', HOLD, "INSERT 0 1");
+        sent('B', "COMMIT", "COMMIT");
+        expect(
+            i ? "These are the first two that differ: A sent 'SELECT sum(n) FROM hold' (statement 2) and got '0'. B sent"
+              : "B read hold (statement 6) after the COMMIT of A (5), and got the same as A before its change (2).");
+    }
+}
+
+static void test_the_value_of_a_read_before_the_lock(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sent('A', READ, "1");
+        if (i) /* the lock came before the change */
+            sent('A', LOCK, "1");
+        sent('B', "UPDATE product SET count = 0 WHERE id = 1", "UPDATE 1");
+        sent('B', "COMMIT", "COMMIT");
+        if (!i)
+            sent('A', LOCK, "0");
+        sent('A', "UPDATE product SET count = 0 WHERE id = 1", "UPDATE 1");
+        sent('A', "COMMIT", "COMMIT");
+        expect(
+            i ? "did not recognize the cause"
+              : "A read product (statement 1), B changed it (2), and the locking read of A (4) returned the new values. A wrote (5)");
+    }
+}
+
+static void test_skip_locked(void **state)
+{
+    (void)state;
+    sent('A', LOCK, "1");
+    sent('B', "SELECT count FROM product WHERE id = 1 FOR UPDATE SKIP LOCKED", "SELECT 0");
+    sent('B', SELL, "INSERT 0 1");
+    sent('A', SELL, "INSERT 0 1");
+    sent('B', "COMMIT", "COMMIT");
+    sent('A', "COMMIT", "COMMIT");
+    expect(
+        "Statement 2 of B skips locked rows (SKIP LOCKED): it found none in product, because A had locked what there was (1).");
+}
+
+static void test_a_cause_outside_the_statements(void **state)
+{
+    (void)state;
+    add_both(SELL);
+    sent('A', "COMMIT", "COMMIT");
+    sent('B', "COMMIT", "COMMIT");
+    expect("such as its memory, a cache or another server");
+    sent('A', "SELECT name FROM product", "x"); /* other columns than B changes */
+    sent('B', TAKE, "UPDATE 1");
+    sent('A', SELL, "INSERT 0 1");
+    expect(
+        "These are the first two that differ: A sent 'SELECT name FROM product' (statement 1) and got 'x'. B sent");
+}
+
+/* A statement that was cut off may end with FOR UPDATE. */
+static void test_a_statement_that_was_cut_off(void **state)
+{
+    (void)state;
+    sent('A', READ, "1");
+    memset(record.steps[0].text + strlen(READ), 'x', MESSAGE_TEXT - 1 - strlen(READ));
+    record.steps[0].text[MESSAGE_TEXT - 1] = '\0';
+    sent('B', TAKE, "UPDATE 1");
+    sent('A', SELL, "INSERT 0 1");
+    expect("did not recognize the cause");
+}
+
+/* ---- other verdicts --------------------------------------------------------------------------------------------------- */
+
+static void test_answers(void **state)
+{
+    (void)state;
+    sent('A', SELL, "INSERT 0 1");
+    sent('A', "ROLLBACK", "ROLLBACK");
+    expect_of(VERDICT_ANSWERS_LOST, "A was answered 201, but its statement 1 was rolled back.");
+    sent('A', TAKE, "UPDATE 0");
+    expect_of(VERDICT_ANSWERS_LOST, "A was answered 201, but its statement 1 changed no row.");
+    sent('A', SELL, "INSERT 0 1");
+    expect_of(VERDICT_ANSWERS_LOST, "The statements do not show why.");
+    sent('B', "SELECT count FROM product FOR UPDATE NOWAIT", "error: could not obtain lock");
+    refuse('B');
+    expect_of(
+        VERDICT_TURNED_AWAY,
+        "B was refused (409) although units were left at the end. The answer to its statement 1 was 'error: could");
+    sent('B', READ, "0");
+    refuse('B');
+    expect_of(VERDICT_TURNED_AWAY, "Its statements do not show why.");
+}
+
+static void test_who_waits_for_whom(void **state)
+{
+    (void)state;
+    waited('A', LOCK, "");
+    record.steps[0].after = REQUEST_BLOCKED;
+    sent('B', "", "");
+    record.steps[1].after = REQUEST_INSIDE;
+    expect_of(VERDICT_STUCK, "No request could continue, A waits for B (1). Take locks");
+}
+
 /* ---- the notation --------------------------------------------------------------------------------------------------- */
 
 static void test_a_schedule_is_written_and_read(void **state)
@@ -194,18 +472,31 @@ static void test_what_is_no_schedule(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_lost_update),
-        cmocka_unit_test(test_a_sale_that_follows_from_an_old_count),
-        cmocka_unit_test(test_a_read_before_the_commit_of_an_earlier_change),
-        cmocka_unit_test(test_a_request_that_writes_before_it_reads),
-        cmocka_unit_test(test_a_statement_that_commits_alone),
-        cmocka_unit_test(test_a_change_that_is_rolled_back),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_what_the_statements_do_not_show),
-        cmocka_unit_test(test_no_concurrency_is_needed),
-        cmocka_unit_test(test_inside_a_statement),
-        cmocka_unit_test(test_a_schedule_is_written_and_read),
-        cmocka_unit_test(test_what_is_no_schedule),
+        cmocka_unit_test_setup(test_a_lost_update, begin_test),
+        cmocka_unit_test_setup(test_a_sale_that_follows_from_an_old_count, begin_test),
+        cmocka_unit_test_setup(test_a_read_before_the_commit_of_an_earlier_change, begin_test),
+        cmocka_unit_test_setup(test_a_request_that_writes_before_it_reads, begin_test),
+        cmocka_unit_test_setup(test_a_statement_that_commits_alone, begin_test),
+        cmocka_unit_test_setup(test_a_change_that_is_rolled_back, begin_test),
+        cmocka_unit_test_setup(test_faults, begin_test),
+        cmocka_unit_test_setup(test_what_the_statements_do_not_show, begin_test),
+        cmocka_unit_test_setup(test_no_concurrency_is_needed, begin_test),
+        cmocka_unit_test_setup(test_inside_a_statement, begin_test),
+        cmocka_unit_test_setup(test_update_0_is_ignored, begin_test),
+        cmocka_unit_test_setup(test_advice_that_the_service_has_followed, begin_test),
+        cmocka_unit_test_setup(test_a_refused_request_leaves_what_it_wrote, begin_test),
+        cmocka_unit_test_setup(test_two_lines_of_one_product, begin_test),
+        cmocka_unit_test_setup(test_a_locking_read_that_finds_no_row, begin_test),
+        cmocka_unit_test_setup(test_a_subquery_that_is_older_than_the_lock, begin_test),
+        cmocka_unit_test_setup(test_a_read_in_the_snapshot_from_before_the_lock, begin_test),
+        cmocka_unit_test_setup(test_the_value_of_a_read_before_the_lock, begin_test),
+        cmocka_unit_test_setup(test_skip_locked, begin_test),
+        cmocka_unit_test_setup(test_a_cause_outside_the_statements, begin_test),
+        cmocka_unit_test_setup(test_a_statement_that_was_cut_off, begin_test),
+        cmocka_unit_test_setup(test_answers, begin_test),
+        cmocka_unit_test_setup(test_who_waits_for_whom, begin_test),
+        cmocka_unit_test_setup(test_a_schedule_is_written_and_read, begin_test),
+        cmocka_unit_test_setup(test_what_is_no_schedule, begin_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
