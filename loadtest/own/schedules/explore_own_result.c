@@ -4,7 +4,7 @@
 #include "loadtest/cli/columns.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/explore/core/schedule_notation.h"
-#include "loadtest/own/schedules/cause.h"
+#include "loadtest/own/cause/cause.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>

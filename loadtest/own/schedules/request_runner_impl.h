@@ -102,7 +102,7 @@ bool runner_can_fault(const struct request_runner *runner, const struct actor *a
 /* Closes the connections on which ACTOR works; what it sends from now on is refused. */
 bool runner_crash(struct request_runner *runner, struct actor *actor);
 
-/* The held statement of CONNECTION is a transaction of its own: none is open, and it brings no BEGIN. */
+/* The held statement of CONNECTION is a separate transaction: none is open, and it brings no BEGIN. */
 bool runner_runs_alone(const struct gate_connection *connection);
 /* It gets a step for its COMMIT. */
 bool runner_splits(const struct request_runner *runner, const struct gate_connection *connection);

@@ -243,7 +243,7 @@ static bool waits_for_group(const struct request_runner *runner, struct actor *a
     return waits;
 }
 
-/* A group whose statements have all come can come again once none of them is held. */
+/* A group whose statements have all come can be sent once more when none of them is held. */
 static void forget_groups(const struct request_runner *runner, struct actor *actor)
 {
     for (size_t g = 0; g < runner->group_count; g++)

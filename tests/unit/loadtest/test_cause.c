@@ -1,5 +1,5 @@
 /* The sentence about a counterexample of a user's service, and the notation of its schedules. */
-#include "loadtest/own/schedules/cause.h"
+#include "loadtest/own/cause/cause.h"
 #include "loadtest/own/schedules/schedule_text.h"
 #include "tests/unit/unit.h"
 

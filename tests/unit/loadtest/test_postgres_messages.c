@@ -181,7 +181,7 @@ static void test_a_number_of_a_sequence(void **state)
     }
 }
 
-/* Such a unit is no transaction of its own, so the gate adds none. */
+/* Such a unit is no separate transaction, so the gate adds none. */
 static void test_a_unit_that_begins_a_transaction(void **state)
 {
     static const struct {

@@ -1,9 +1,9 @@
 /* Finds what one request does wrong by itself: it ignores that it changed no row, it keeps what it wrote although it refused, or it checks
  * each line of an order alone. Pure. */
-#ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_REQUEST_MISTAKE_H
-#define OVERSELL_LOADTEST_OWN_SCHEDULES_REQUEST_MISTAKE_H
+#ifndef OVERSELL_LOADTEST_OWN_CAUSE_REQUEST_MISTAKE_H
+#define OVERSELL_LOADTEST_OWN_CAUSE_REQUEST_MISTAKE_H
 
-#include "loadtest/own/schedules/run_shapes.h"
+#include "loadtest/own/cause/run_shapes.h"
 
 /* The functions write what happened and what to change to RET_TEXT. False: the statements do not show it. */
 

@@ -1,9 +1,9 @@
 /* Says why a schedule of requests went wrong. */
-#include "loadtest/own/schedules/cause.h"
+#include "loadtest/own/cause/cause.h"
 
 #include "base/recorder.h"
-#include "loadtest/own/schedules/request_mistake.h"
-#include "loadtest/own/schedules/stale_read.h"
+#include "loadtest/own/cause/request_mistake.h"
+#include "loadtest/own/cause/stale_read.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Finds a request that decides by what it has read before another request's change of it was visible: a plain read, a subquery of a locking
  * read, a locking read that found no row, a read in an older snapshot, or a read that is older than the lock. */
-#include "loadtest/own/schedules/stale_read.h"
+#include "loadtest/own/cause/stale_read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -183,7 +183,7 @@ static struct stale_read find_old_snapshot(const struct run_shapes *run)
 
 /* ---- SKIP LOCKED ------------------------------------------------------------------------------------------------------------------ */
 
-/* READS found no row, since CHANGES had locked it, and the request went on without the lock. */
+/* READS found no row, since CHANGES had locked it, and the request continued without the lock. */
 static bool find_skipped(const struct run_shapes *run, struct stale_read *found)
 {
     for (size_t i = 0; i < run->count; i++) {
@@ -331,7 +331,7 @@ static void say_skipped(const struct run_shapes *run, const struct stale_read *f
 {
     snprintf(
         ret_text, CAUSE_TEXT,
-        "Statement %zu of %c skips locked rows (SKIP LOCKED): it found none in %s, because %c had locked what there was (%zu). %c went on "
+        "Statement %zu of %c skips locked rows (SKIP LOCKED): it found none in %s, because %c had locked what there was (%zu). %c continued "
         "without the lock, and wrote (%zu). No row can mean here that the row is in use: wait for it, or try again.",
         found->reads + 1, run_name(run, found->reads), found->use->table, run_name(run, found->changes),
         found->changes + 1, run_name(run, found->reads), found->writes + 1);

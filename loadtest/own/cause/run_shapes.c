@@ -1,5 +1,5 @@
 /* The statements of a schedule that ran, as cause.c looks at them. */
-#include "loadtest/own/schedules/run_shapes.h"
+#include "loadtest/own/cause/run_shapes.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Says in one sentence why a schedule of requests went wrong, as far as their statements show it. Pure. */
-#ifndef OVERSELL_LOADTEST_OWN_CAUSE_H
-#define OVERSELL_LOADTEST_OWN_CAUSE_H
+#ifndef OVERSELL_LOADTEST_OWN_CAUSE_CAUSE_H
+#define OVERSELL_LOADTEST_OWN_CAUSE_CAUSE_H
 
-#include "loadtest/own/schedules/run_shapes.h"
+#include "loadtest/own/cause/run_shapes.h"
 #include "loadtest/stats/verdict.h"
 
 /* Writes the cause of VERDICT, and what to change, to RET_TEXT. Statements are named by their number in the record, from 1. Each sentence says

@@ -1,5 +1,5 @@
 /* Finds what one request does wrong by itself. */
-#include "loadtest/own/schedules/request_mistake.h"
+#include "loadtest/own/cause/request_mistake.h"
 
 #include "base/recorder.h"
 

@@ -1,8 +1,8 @@
 /* The statements of a schedule that ran, as cause.c looks at them. Steps are indexes in the record; the number of steps stands for none. */
-#ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_RUN_SHAPES_H
-#define OVERSELL_LOADTEST_OWN_SCHEDULES_RUN_SHAPES_H
+#ifndef OVERSELL_LOADTEST_OWN_CAUSE_RUN_SHAPES_H
+#define OVERSELL_LOADTEST_OWN_CAUSE_RUN_SHAPES_H
 
-#include "loadtest/own/schedules/request_runner.h"
+#include "loadtest/own/cause/run_record.h"
 #include "loadtest/own/sql/statement_shape.h"
 
 enum { CAUSE_TEXT = 1200 };
