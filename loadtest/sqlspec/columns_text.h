@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_SQLSPEC_COLUMNS_TEXT_H
 #define OVERSELL_LOADTEST_SQLSPEC_COLUMNS_TEXT_H
 
-#include "loadtest/sqlspec/spec_file.h"
+#include "loadtest/sqlspec/file/spec_file.h"
 
 #include <jansson.h>
 #include <stdio.h>

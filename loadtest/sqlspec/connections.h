@@ -2,8 +2,8 @@
 #ifndef OVERSELL_LOADTEST_SQLSPEC_CONNECTIONS_H
 #define OVERSELL_LOADTEST_SQLSPEC_CONNECTIONS_H
 
+#include "loadtest/sqlspec/file/spec_file.h"
 #include "loadtest/sqlspec/server/session.h"
-#include "loadtest/sqlspec/spec_file.h"
 
 /* A bit for each session, and one for a holder that is no session of ours. */
 #define HOLDER_UNKNOWN (1u << 31)

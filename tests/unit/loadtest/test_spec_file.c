@@ -1,7 +1,7 @@
 /* The format of SQL specifications: what a file may contain, and the line and sentence of each mistake. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/sqlspec/spec_file.h"
+#include "loadtest/sqlspec/file/spec_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

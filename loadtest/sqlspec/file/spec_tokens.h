@@ -1,8 +1,8 @@
 /* The words of a file of SQL steps: names, SQL in braces, numbers and signs, and what is wrong where one of them stands. Pure. */
-#ifndef OVERSELL_LOADTEST_SQLSPEC_SPEC_TOKENS_H
-#define OVERSELL_LOADTEST_SQLSPEC_SPEC_TOKENS_H
+#ifndef OVERSELL_LOADTEST_SQLSPEC_FILE_SPEC_TOKENS_H
+#define OVERSELL_LOADTEST_SQLSPEC_FILE_SPEC_TOKENS_H
 
-#include "loadtest/sqlspec/spec_file.h"
+#include "loadtest/sqlspec/file/spec_file.h"
 
 enum token_kind {
     TOKEN_END,

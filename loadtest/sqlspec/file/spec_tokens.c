@@ -1,5 +1,5 @@
 /* Reads the words of a file of SQL steps. */
-#include "loadtest/sqlspec/spec_tokens.h"
+#include "loadtest/sqlspec/file/spec_tokens.h"
 
 #include <stdarg.h>
 #include <stdio.h>

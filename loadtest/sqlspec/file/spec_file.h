@@ -1,7 +1,7 @@
 /* A file of SQL steps for several sessions, in the format of PostgreSQL's isolation tester (src/test/isolation/README there), with one
  * more block: `invariant { SQL }`. Pure, except that spec_read reads the file. */
-#ifndef OVERSELL_LOADTEST_SQLSPEC_SPEC_FILE_H
-#define OVERSELL_LOADTEST_SQLSPEC_SPEC_FILE_H
+#ifndef OVERSELL_LOADTEST_SQLSPEC_FILE_SPEC_FILE_H
+#define OVERSELL_LOADTEST_SQLSPEC_FILE_SPEC_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

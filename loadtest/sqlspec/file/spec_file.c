@@ -1,7 +1,7 @@
 /* Reads files in the format of PostgreSQL's isolation tester: which words and blocks may follow each other. */
-#include "loadtest/sqlspec/spec_file.h"
+#include "loadtest/sqlspec/file/spec_file.h"
 
-#include "loadtest/sqlspec/spec_tokens.h"
+#include "loadtest/sqlspec/file/spec_tokens.h"
 
 #include <errno.h>
 #include <limits.h>
