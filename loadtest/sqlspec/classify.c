@@ -90,6 +90,17 @@ static const json_t *results_of(const struct classifier *classifier, const struc
                            step_name(classifier, step));
 }
 
+static bool same(const struct classifier *classifier, const json_t *one, const json_t *other)
+{
+    return sql_results_equal(&classifier->execution->sequences.numbers, one, other);
+}
+
+static bool same_tables(const struct classifier *classifier, const struct sql_outcome *other)
+{
+    return sql_tables_equal(&classifier->execution->sequences.numbers, classifier->here.tables,
+                            other->tables);
+}
+
 static bool returns_rows(const json_t *results)
 {
     size_t i;
@@ -136,9 +147,9 @@ struct pair {
 static void look_at_step(const struct classifier *classifier, struct pair *pair, size_t step)
 {
     const json_t *here = results_of(classifier, &classifier->here, step);
-    bool sees = !json_equal(here, results_of(classifier, &pair->without_y, step));
-    bool depends = !json_equal(results_of(classifier, &pair->xy->outcome, step),
-                               results_of(classifier, &pair->yx->outcome, step));
+    bool sees = !same(classifier, here, results_of(classifier, &pair->without_y, step));
+    bool depends = !same(classifier, results_of(classifier, &pair->xy->outcome, step),
+                         results_of(classifier, &pair->yx->outcome, step));
     if (sees && pair->sees == NO_STEP && (returns_rows(here) || pair->misses != NO_STEP))
         pair->sees = step;
     if (!sees && depends && returns_rows(here) && pair->misses == NO_STEP)
@@ -156,9 +167,10 @@ static void look_for_repeated(const struct classifier *classifier, struct pair *
             const json_t *first = results_of(classifier, &classifier->here, one);
             if (strcmp(classifier->spec->steps[one].block.sql, classifier->spec->steps[other].block.sql) ==
                     0 &&
-                returns_rows(first) && json_equal(first, results_of(classifier, &pair->without_y, one)) &&
-                !json_equal(results_of(classifier, &classifier->here, other),
-                            results_of(classifier, &pair->without_y, other))) {
+                returns_rows(first) &&
+                same(classifier, first, results_of(classifier, &pair->without_y, one)) &&
+                !same(classifier, results_of(classifier, &classifier->here, other),
+                      results_of(classifier, &pair->without_y, other))) {
                 pair->misses_pair = one;
                 pair->sees_pair = other;
                 return;
@@ -207,16 +219,16 @@ static bool look_for_dirty_read(struct classifier *classifier, const struct pair
     struct sql_outcome outcome = {0};
     *ret_dirty = false;
     if (at == NO_STEP || !(classifier->open[at] & 1u << pair->y) ||
-        json_equal(results_of(classifier, &classifier->here, step),
-                   results_of(classifier, &pair->without_y, step)))
+        same(classifier, results_of(classifier, &classifier->here, step),
+             results_of(classifier, &pair->without_y, step)))
         return true;
     for (size_t i = 0; i < classifier->count; i++)
         skip[classifier->steps[i]] = classifier->spec->steps[classifier->steps[i]].session == pair->y &&
                                      i >= classifier->open_since[at][pair->y];
     if (!sql_execution_run_steps(classifier->execution, classifier->steps, classifier->count, skip, &outcome))
         return false;
-    *ret_dirty = !json_equal(results_of(classifier, &classifier->here, step),
-                             results_of(classifier, &outcome, step));
+    *ret_dirty = !same(classifier, results_of(classifier, &classifier->here, step),
+                       results_of(classifier, &outcome, step));
     sql_outcome_free(&outcome);
     return true;
 }
@@ -277,9 +289,8 @@ static bool classify_writes(struct classifier *classifier, const struct pair *pa
     const json_t *row = find_common_change(none->outcome.tables, only_x->outcome.tables,
                                            only_y->outcome.tables);
     const char *table = row ? json_string_value(json_array_get(row, 0)) : "";
-    bool knows_nothing = pair->misses == NO_STEP,
-         is_x = json_equal(classifier->here.tables, only_x->outcome.tables),
-         is_y = json_equal(classifier->here.tables, only_y->outcome.tables);
+    bool knows_nothing = pair->misses == NO_STEP, is_x = same_tables(classifier, &only_x->outcome),
+         is_y = same_tables(classifier, &only_y->outcome);
     /* Where one of them writes without having read, the end alone can show that something was lost. */
     if (row && (is_x || is_y || !knows_nothing) && !(found && (knows_nothing || !(is_x || is_y)))) {
         const char *lost = is_x ? second : first, *kept = is_x ? first : second;

@@ -61,7 +61,8 @@ static void try_orders(struct wanted *wanted, uint8_t *order, size_t count, uint
         const struct serial_outcome *item = serial_run(wanted->serial, wanted->execution, order, count);
         wanted->failed = !item;
         if (item && (wanted->text ? strcmp(item->text, wanted->text) == 0
-                                  : json_equal(item->outcome.tables, wanted->tables)))
+                                  : sql_tables_equal(&wanted->execution->sequences.numbers,
+                                                     item->outcome.tables, (json_t *)wanted->tables)))
             wanted->found = item;
         return;
     }

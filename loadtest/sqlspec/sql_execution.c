@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CONTROL_US = 10000000, TABLES_MAX = 64, TABLE_ROWS_MAX = 1000, ASK_AFTER_MS = 1, SAY_US = 5000000 };
+enum { CONTROL_US = 10000000, ASK_AFTER_MS = 1, SAY_US = 5000000 };
 
 static bool fail(struct sql_execution *execution)
 {
@@ -20,25 +20,7 @@ static bool fail(struct sql_execution *execution)
     return false;
 }
 
-/* ---- outcomes ------------------------------------------------------------------------------------------ */
-
-void sql_outcome_free(struct sql_outcome *outcome)
-{
-    for (size_t i = 0; i < SPEC_SESSIONS_MAX; i++)
-        json_decref(outcome->sessions[i]);
-    json_decref(outcome->tables);
-    *outcome = (struct sql_outcome){0};
-}
-
-char *sql_outcome_text(const struct sql_outcome *outcome, uint32_t sessions)
-{
-    json_auto_t *parts = json_array();
-    bool well = parts && json_array_append(parts, outcome->tables) == 0;
-    for (size_t i = 0; well && i < SPEC_SESSIONS_MAX; i++)
-        if (sessions & 1u << i && outcome->sessions[i])
-            well = json_array_append(parts, outcome->sessions[i]) == 0;
-    return well ? json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-}
+/* ---- results -------------------------------------------------------------------------------------------- */
 
 /* An error that other sessions cause, after which a program would try its transaction again. */
 static bool is_of_concurrency(const char *code)
@@ -50,29 +32,6 @@ static bool is_of_concurrency(const char *code)
 static bool is_refusal(const char *code)
 {
     return strncmp(code, "23", 2) == 0 || strcmp(code, "P0001") == 0;
-}
-
-static int compare_rows(const void *one, const void *other)
-{
-    char *const *left = one, *const *right = other;
-    return strcmp(*left, *right);
-}
-
-/* Rows of SQL without ORDER BY have no sequence, so they are kept sorted. Without memory they stay as they are. */
-static void sort_rows(json_t *rows)
-{
-    size_t count = json_array_size(rows), known = 0;
-    char **texts = calloc(count + 1, sizeof *texts);
-    while (texts && known < count && (texts[known] = json_dumps(json_array_get(rows, known), JSON_COMPACT)))
-        known++;
-    if (texts && known == count) {
-        qsort(texts, count, sizeof *texts, compare_rows);
-        for (size_t i = 0; i < count; i++)
-            (void)json_array_set_new(rows, i, json_loads(texts[i], 0, NULL));
-    }
-    for (size_t i = 0; i < known; i++)
-        free(texts[i]);
-    free(texts);
 }
 
 /* FNV-1a. */
@@ -93,8 +52,10 @@ static json_t *comparable(const json_t *results, bool has_sequence)
         if (json_object_get(result, "notification"))
             continue;
         json_t *copy = json_deep_copy(result);
-        if (!has_sequence)
-            sort_rows(json_object_get(copy, "rows"));
+        if (!has_sequence && json_object_get(copy, "rows")) {
+            numbers_sort(json_object_get(copy, "rows"));
+            (void)json_object_set_new(copy, "unordered", json_true()); /* for numbers.h */
+        }
         if (json_array_append_new(kept, copy) != 0)
             break;
     }
@@ -128,7 +89,8 @@ static bool keep_results(struct sql_execution *execution, size_t session, const 
             (void)snprintf(execution->outcome.code, sizeof execution->outcome.code, "%.5s", code);
     }
     execution->has_deadlock |= strcmp(code, "40P01") == 0;
-    char *text = results ? json_dumps(results, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_auto_t *renamed = results ? numbers_canonical(&execution->sequences.numbers, results) : NULL;
+    char *text = renamed ? json_dumps(renamed, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     /* Steps that end between two starts of steps may do so in any sequence. */
     if (text)
         execution->new_results += mix(session + 1, text, strlen(text));
@@ -168,8 +130,15 @@ void sql_execution_close(struct sql_execution *execution)
 {
     forget(execution);
     routines_free(&execution->routines);
+    sequences_free(&execution->sequences);
+    sql_execution_forget_tables(execution);
+}
+
+void sql_execution_forget_tables(struct sql_execution *execution)
+{
     free(execution->tables_sql);
     execution->tables_sql = NULL;
+    execution->tables_known = false;
 }
 
 static bool is_in_transaction(const struct sql_execution *execution, size_t session)
@@ -194,9 +163,12 @@ bool sql_execution_begin(struct sql_execution *execution, bool sessions)
 {
     struct connections *connections = execution->connections;
     forget(execution);
-    if (!connections_set_up(connections))
+    if (!sequences_before_setup(&execution->sequences, connections->control) ||
+        !connections_set_up(connections))
         return fail(execution);
     execution->began = true;
+    if (!sequences_after_setup(&execution->sequences, connections->control))
+        return fail(execution);
     for (size_t i = 0; sessions && i < connections->spec->session_count; i++)
         if (!connections_set_up_session(connections, i))
             return fail(execution);
@@ -461,70 +433,15 @@ static bool tear_down_session(struct sql_execution *execution, size_t session)
     return fail(execution);
 }
 
-/* SQL that reads all tables. The specification makes the same ones in every execution. */
-static bool know_tables(struct sql_execution *execution)
-{
-    struct session *control = execution->connections->control;
-    char *sql = NULL;
-    size_t size = 0, i;
-    json_t *row;
-    if (execution->tables_known)
-        return true;
-    if (!session_run(control, control->driver->tables_sql, monotonic_us() + CONTROL_US)) {
-        complain("cannot list the tables: %s", control->error);
-        return fail(execution);
-    }
-    const json_t *rows = json_object_get(json_array_get(control->results, 0), "rows");
-    FILE *out = open_memstream(&sql, &size);
-    json_array_foreach(rows, i, row) {
-        if (out)
-            (void)fprintf(out, "%s(%s)", i ? " UNION ALL " : "", json_string_value(json_array_get(row, 0)));
-    }
-    execution->tables_too_large = json_array_size(rows) > TABLES_MAX;
-    if (!out || fclose(out) != 0) {
-        free(sql);
-        complain("out of memory");
-        return fail(execution);
-    }
-    execution->tables_known = true;
-    if (size > 0 && !execution->tables_too_large)
-        execution->tables_sql = sql;
-    else
-        free(sql);
-    return true;
-}
-
-static bool read_tables(struct sql_execution *execution)
-{
-    struct session *control = execution->connections->control;
-    if (!know_tables(execution))
-        return false;
-    execution->outcome.tables = json_array();
-    if (!execution->tables_sql || execution->tables_too_large)
-        return true;
-    if (!session_run(control, execution->tables_sql, monotonic_us() + CONTROL_US)) {
-        if (!interrupted())
-            complain("cannot read the tables: %s", control->error);
-        return fail(execution);
-    }
-    json_t *rows = json_object_get(json_array_get(control->results, 0), "rows");
-    if (json_array_size(rows) > TABLE_ROWS_MAX) {
-        execution->tables_too_large = true;
-        return true;
-    }
-    json_decref(execution->outcome.tables);
-    execution->outcome.tables = json_incref(rows);
-    return true;
-}
-
 static bool finish(struct sql_execution *execution, struct sql_outcome *ret_outcome)
 {
     /* Locks that sessions have left would keep us from the tables. */
-    if (!connections_reset(execution->connections) || !read_tables(execution) ||
+    if (!connections_reset(execution->connections) || !execution_read_tables(execution) ||
         !connections_check_invariants(execution->connections, &execution->outcome.broken))
         return fail(execution);
     execution->began = false;
     connections_tear_down(execution->connections);
+    execution->outcome.numbers = &execution->sequences.numbers;
     *ret_outcome = execution->outcome;
     execution->outcome = (struct sql_outcome){0};
     return true;

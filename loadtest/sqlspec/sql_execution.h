@@ -4,6 +4,7 @@
 
 #include "loadtest/explore/core/statement_inside.h"
 #include "loadtest/sqlspec/connections.h"
+#include "loadtest/sqlspec/numbers/sequences.h"
 
 #define NO_STEP SIZE_MAX
 
@@ -15,17 +16,25 @@ struct sql_outcome {
     char code[6];     /* SQLSTATE of the first such error; "" */
     bool stuck;       /* a session waited at the end for one that had no step left */
     char waits[600];  /* STUCK: "Step x of b waits for advisory lock 1, which is held by a" */
+    const struct numbers *numbers; /* of the execution */
     const char
         *broken; /* the SQL of an invariant that was not true; NULL: none. It belongs to the specification. */
 };
 
+/* Texts and comparisons treat numbers that sequences have generated as numbers.h says. */
 void sql_outcome_free(struct sql_outcome *outcome);
 /* The results of SESSIONS (bits) and the tables, as one text to compare; the caller frees it. NULL: no memory. */
 char *sql_outcome_text(const struct sql_outcome *outcome, uint32_t sessions);
+/* All of it, with the numbers that there would have been without us; as above. */
+char *sql_outcome_small_text(const struct sql_outcome *outcome);
+/* Are the results of one step, or the contents of all tables, the same? NULL is the same as NULL only. */
+bool sql_results_equal(const struct numbers *numbers, const json_t *one, const json_t *other);
+bool sql_tables_equal(const struct numbers *numbers, json_t *one, json_t *other);
 
 struct sql_execution {
     struct connections *connections;
     bool tables_known, tables_too_large;
+    struct sequences sequences;
     bool routines_known;
     bool said;                /* that a step takes long */
     struct routines routines; /* of PostgreSQL; none of MariaDB */
@@ -56,10 +65,15 @@ void sql_execution_close(struct sql_execution *execution);
 /* Each returns false having said why on stderr, unless it was an interrupt. */
 /* Runs the setup of the file; SESSIONS: and that of each session. */
 bool sql_execution_begin(struct sql_execution *execution, bool sessions);
+/* Lists the tables again in the next execution. */
+void sql_execution_forget_tables(struct sql_execution *execution);
 /* Starts STEP on its session, which has to be idle, and waits until every session is idle or blocked. */
 bool sql_execution_step(struct sql_execution *execution, size_t step);
 /* Ends the execution: teardown, invariants, the tables. RET_OUTCOME is the caller's to sql_outcome_free. */
 bool sql_execution_end(struct sql_execution *execution, struct sql_outcome *ret_outcome);
+
+/* For sql_execution.c: reads the contents of the tables into the outcome. */
+bool execution_read_tables(struct sql_execution *execution);
 
 /* Cleans up after a function that returned false: cancels, rolls back, and runs the teardown of the file. */
 void sql_execution_abandon(struct sql_execution *execution);

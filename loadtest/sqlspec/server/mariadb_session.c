@@ -399,15 +399,32 @@ static const char *const RESET[] = {
     "SET lock_wait_timeout = DEFAULT", NULL,
 };
 
-/* Columns whose value is another one in each run are left out. */
-static const char TABLES_SQL[] =
-    "SELECT CONCAT('SELECT ', QUOTE(c.table_name), ' AS tbl, JSON_ARRAY(', GROUP_CONCAT('`', c.column_name, '`'"
-    " ORDER BY c.ordinal_position), ') AS contents FROM `', c.table_name, '` ORDER BY 2 LIMIT 1001')"
-    " FROM information_schema.COLUMNS c JOIN information_schema.TABLES t"
-    " ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'"
-    " WHERE c.table_schema = DATABASE() AND c.extra NOT LIKE '%auto_increment%'"
-    " AND COALESCE(c.column_default, '') NOT REGEXP 'current_timestamp|uuid|rand|nextval|now'"
-    " GROUP BY c.table_name ORDER BY c.table_name LIMIT 65";
+/* Columns whose value is another one in each run are left out; IS_COUNTER is a condition for those that count. */
+#define TABLES_SQL(IS_COUNTER)                                                                                   \
+    "SELECT CONCAT('SELECT ', QUOTE(c.table_name), ' AS tbl, JSON_ARRAY(', GROUP_CONCAT('`', c.column_name, '`'" \
+    " ORDER BY c.ordinal_position), ') AS contents FROM `', c.table_name, '` ORDER BY 2 LIMIT 1001')"            \
+    " FROM information_schema.COLUMNS c JOIN information_schema.TABLES t"                                        \
+    " ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'"        \
+    " WHERE c.table_schema = DATABASE() AND (c.extra NOT LIKE '%auto_increment%' OR " IS_COUNTER ")"             \
+    " AND COALESCE(c.column_default, '') NOT REGEXP 'current_timestamp|uuid|rand|nextval|now'"                   \
+    " GROUP BY c.table_name ORDER BY c.table_name LIMIT 65"
+
+/* The counter of a table that was dropped and made again has another identity. SEQUENCE objects are not moved. */
+static const char SEQUENCES_SQL[] =
+    "SELECT t.table_name, CONCAT(t.table_name, '/', COALESCE(i.table_id, 0)), COALESCE(t.auto_increment, 1), 1,"
+    " c.data_type IN ('int', 'bigint') AND @@auto_increment_increment = 1"
+    " FROM information_schema.TABLES t JOIN information_schema.COLUMNS c ON c.table_schema = t.table_schema"
+    " AND c.table_name = t.table_name AND c.extra LIKE '%auto_increment%'"
+    " LEFT JOIN information_schema.INNODB_SYS_TABLES i ON i.name = CONCAT(t.table_schema, '/', t.table_name)"
+    " WHERE t.table_schema = DATABASE()"
+    " UNION ALL SELECT table_name, table_name, 0, 1, 0 FROM information_schema.TABLES"
+    " WHERE table_schema = DATABASE() AND table_type = 'SEQUENCE' ORDER BY 1";
+
+static void my_sequence_sql(const char *name, int64_t first, int64_t step, char *buffer, size_t size)
+{
+    (void)step;
+    (void)snprintf(buffer, size, "ALTER TABLE `%.200s` AUTO_INCREMENT = %" PRId64, name, first);
+}
 
 const struct sql_driver mariadb_driver = {
     .server = "MariaDB",
@@ -425,7 +442,10 @@ const struct sql_driver mariadb_driver = {
     .terminate_sql = my_terminate_sql,
     .waits_pause_ms = 110, /* InnoDB: 100 ms after the last read */
     .ends_silently = true,
-    .tables_sql = TABLES_SQL,
+    .tables_sql = TABLES_SQL("FALSE"),
+    .numbered_tables_sql = TABLES_SQL("t.auto_increment BETWEEN 1934610000 AND 1941100000"),
+    .sequences_sql = SEQUENCES_SQL,
+    .sequence_sql = my_sequence_sql,
 };
 
 #else

@@ -284,18 +284,46 @@ static const char *const RELEASE[] = {NULL};
  * waits looks for a deadlock after 100 ms: soon, but late enough for the first one that waits to be the first one that looks. */
 static const char *const RESET[] = {"DISCARD ALL", "SET deadlock_timeout = '100ms'", NULL};
 
-/* Columns whose default is another value in each run, such as numbers of a sequence, are left out. */
-static const char TABLES_SQL[] =
-    "SELECT format('SELECT %L AS \"table\", t::text FROM (SELECT %s FROM %I.%I) t ORDER BY 2 LIMIT 1001',"
-    " c.relname, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), n.nspname, c.relname)"
-    " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-    " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = ''"
-    " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"
-    " WHERE c.relkind = 'r' AND n.nspname = ANY (current_schemas(false)) AND has_table_privilege(c.oid, 'SELECT')"
-    " AND (d.oid IS NULL OR a.attgenerated <> '' OR pg_get_expr(d.adbin, d.adrelid) !~*"
-    " '(nextval|now|random|gen_random_uuid|clock_timestamp|statement_timestamp|uuid_generate\\w*|timeofday)\\('"
-    " AND pg_get_expr(d.adbin, d.adrelid) !~ 'CURRENT_(TIME|DATE)|LOCALTIME')"
-    " GROUP BY n.nspname, c.relname ORDER BY n.nspname, c.relname LIMIT 65";
+/* Columns whose default is another value in each run are left out: a time or a random value, and SEQUENCES, a condition for numbers of a
+ * sequence. */
+#define TABLES_SQL(SEQUENCES)                                                                                    \
+    "SELECT format('SELECT %L AS \"table\", t::text FROM (SELECT %s FROM %I.%I) t ORDER BY 2 LIMIT 1001',"       \
+    " c.relname, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), n.nspname, c.relname)"              \
+    " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"                                             \
+    " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"                         \
+    " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"                                        \
+    " WHERE c.relkind = 'r' AND n.nspname = ANY (current_schemas(false))"                                        \
+    " AND has_table_privilege(c.oid, 'SELECT')"                                                                  \
+    " AND (" SEQUENCES " OR a.attidentity = '' AND (d.oid IS NULL OR a.attgenerated <> ''"                       \
+    " OR pg_get_expr(d.adbin, d.adrelid) !~*"                                                                    \
+    " '(nextval|now|random|gen_random_uuid|clock_timestamp|statement_timestamp|uuid_generate\\w*|timeofday)\\('" \
+    " AND pg_get_expr(d.adbin, d.adrelid) !~ 'CURRENT_(TIME|DATE)|LOCALTIME'))"                                  \
+    " GROUP BY n.nspname, c.relname ORDER BY n.nspname, c.relname LIMIT 65"
+
+/* A default depends on the sequence that it uses, and the sequence of an identity column on the column. */
+#define IS_NUMBERED                                                                                          \
+    "EXISTS (SELECT FROM pg_depend p JOIN pg_sequence q ON q.seqrelid = CASE"                                \
+    " WHEN p.classid = 'pg_attrdef'::regclass THEN p.refobjid ELSE p.objid END"                              \
+    " WHERE (p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid AND p.refclassid = 'pg_class'::regclass" \
+    " OR p.classid = 'pg_class'::regclass AND p.deptype = 'i' AND p.refclassid = 'pg_class'::regclass"       \
+    " AND p.refobjid = c.oid AND p.refobjsubid = a.attnum)"                                                  \
+    " AND pg_sequence_last_value(q.seqrelid) BETWEEN 1934610000 AND 1941100000)"
+
+/* The last rows are defaults of which the sequence is not known. */
+static const char SEQUENCES_SQL[] =
+    "SELECT s.oid::regclass, s.oid, COALESCE(pg_sequence_last_value(s.oid) + q.seqincrement, q.seqstart), q.seqincrement,"
+    " (q.seqincrement BETWEEN 1 AND 100 AND q.seqmin < 1934610000 AND q.seqmax > 1941100000)::int"
+    " FROM pg_class s JOIN pg_sequence q ON q.seqrelid = s.oid JOIN pg_namespace n ON n.oid = s.relnamespace"
+    " WHERE n.nspname = ANY (current_schemas(false))"
+    " UNION ALL SELECT d.adrelid::regclass, d.oid, 0, 1, 0 FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid"
+    " JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = ANY (current_schemas(false))"
+    " WHERE pg_get_expr(d.adbin, d.adrelid) ~* 'nextval' AND NOT EXISTS (SELECT FROM pg_depend p JOIN pg_sequence q"
+    " ON q.seqrelid = p.refobjid WHERE p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid) ORDER BY 1";
+
+static void postgres_sequence_sql(const char *name, int64_t first, int64_t step, char *buffer, size_t size)
+{
+    (void)snprintf(buffer, size, "SELECT setval('%.200s', %" PRId64 ")", name, first - step);
+}
 
 const struct sql_driver postgres_driver = {
     .server = "PostgreSQL",
@@ -311,5 +339,8 @@ const struct sql_driver postgres_driver = {
     .lock_sql = postgres_lock_sql,
     .release = RELEASE,
     .terminate_sql = postgres_terminate_sql,
-    .tables_sql = TABLES_SQL,
+    .tables_sql = TABLES_SQL("false"),
+    .numbered_tables_sql = TABLES_SQL(IS_NUMBERED),
+    .sequences_sql = SEQUENCES_SQL,
+    .sequence_sql = postgres_sequence_sql,
 };
