@@ -330,20 +330,12 @@ static const struct json_member BOOKS_MEMBERS[] = {
 };
 static const struct json_members BOOKS = JSON_MEMBERS(BOOKS_MEMBERS);
 
-bool service_client_audit(struct service_client *client, int64_t product, struct books *ret_books)
+const char *books_parse(const json_t *audit, struct books *ret_books)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/audit?product_id=%" PRId64, product);
-    json_auto_t *audit = call_json(client, "GET", path, NULL);
-    if (!audit)
-        return false;
-
     struct books books = {0};
     const char *missing = members_unpack(&BOOKS, audit, &books);
-    if (missing) {
-        set_error(client, "GET %s%s: the answer has no valid %s", client->url, path, missing);
-        return false;
-    }
+    if (missing)
+        return missing;
     const json_t *witness = json_object_get(audit, "witness");
     json_int_t seen, first, second;
     if (json_is_object(witness) && json_unpack((json_t *)witness, "{s:I, s:[I, I]}", "stock_seen", &seen,
@@ -354,7 +346,21 @@ bool service_client_audit(struct service_client *client, int64_t product, struct
         books.witness_orders[1] = second;
     }
     *ret_books = books;
-    return true;
+    return NULL;
+}
+
+bool service_client_audit(struct service_client *client, int64_t product, struct books *ret_books)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/audit?product_id=%" PRId64, product);
+    json_auto_t *audit = call_json(client, "GET", path, NULL);
+    if (!audit)
+        return false;
+
+    const char *missing = books_parse(audit, ret_books);
+    if (missing)
+        set_error(client, "GET %s%s: the answer has no valid %s", client->url, path, missing);
+    return !missing;
 }
 
 bool service_client_order(struct service_client *client, int64_t product, int64_t quantity,

@@ -21,6 +21,9 @@ struct books {
     int64_t witness_seen, witness_orders[2];
 };
 
+/* Reads the answer of GET /audit. NULL, or the name of the first member that is missing or wrong; then RET_BOOKS is unchanged. Pure. */
+const char *books_parse(const json_t *audit, struct books *ret_books);
+
 /* A client of the service at URL ("http://host:port", copied) with the admin TOKEN, or NULL. NULL: out of
  * memory. */
 struct service_client *service_client_open(const char *url, const char *token);

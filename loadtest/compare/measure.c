@@ -328,9 +328,11 @@ bool phase_answers_match(const struct phase *phase)
 
 void add_books(struct evidence *evidence, const struct books *books)
 {
+    /* From the units themselves: the service that is judged has computed the rest. */
+    int64_t drift = books->sold - (books->initial - books->left);
     evidence->mixed |= books->mixed;
-    evidence->oversold |= books->oversold > 0 || books->drift > 0;
-    evidence->books_off |= books->oversold > 0 || books->drift != 0 || books->negative > 0 ||
+    evidence->oversold |= books->oversold > 0 || books->sold > books->initial || drift > 0;
+    evidence->books_off |= evidence->oversold || drift != 0 || books->drift != 0 || books->negative > 0 ||
                            !books->balanced;
 }
 
@@ -339,13 +341,12 @@ bool measurement_sold_out_early(const struct measurement *measurement)
     return measurement->throughput.ran && measurement->throughput.load.answers.sold_out > 0;
 }
 
-static void judge(const struct testbed *testbed, const struct subject *subject,
-                  struct measurement *measurement)
+void measurement_judge(const struct subject *subject, int instances, struct measurement *measurement)
 {
     struct evidence evidence = {
         .guarantee = subject->guarantee,
         .shown_by = subject->shown_by,
-        .instances = (int)testbed->count,
+        .instances = instances,
         .available = subject->available,
     };
     find(&measurement->pairs, subject, &evidence, measurement->finding);
@@ -435,7 +436,7 @@ bool measure(struct testbed *testbed, const struct plan *plan, const struct subj
     if (subject->available && !run_phases(testbed, plan, subject, progress, &measurement))
         return false;
     events_traces(testbed, plan->product);
-    judge(testbed, subject, &measurement);
+    measurement_judge(subject, (int)testbed->count, &measurement);
     *ret_measurement = measurement;
     return true;
 }

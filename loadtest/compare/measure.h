@@ -82,6 +82,9 @@ int64_t plan_requests(const struct plan *plan);
 bool measure(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
              struct progress *progress, struct measurement *ret_measurement);
 
+/* Sets the verdict and the finding from what the phases of INSTANCES services found. Pure. */
+void measurement_judge(const struct subject *subject, int instances, struct measurement *measurement);
+
 /* The throughput phase sold out before its time was up, so its rate is meaningless. */
 bool measurement_sold_out_early(const struct measurement *measurement);
 

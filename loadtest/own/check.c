@@ -105,12 +105,8 @@ static bool probe(struct check *check)
 
 static struct check_counts count(const struct check *check, const struct shop_stock *after)
 {
-    const struct shop_answers *answers = &check->answers;
-    const struct check_answers counted = {.acknowledged = answers->sold,
-                                          .refused = answers->sold_out,
-                                          .accepted = answers->accepted,
-                                          .unclear = answers->failed + answers->unanswered};
-    return check_counts_of(&check->settings->description, &check->before, after, &counted);
+    const struct check_answers answers = check_answers_of(&check->answers);
+    return check_counts_of(&check->settings->description, &check->before, after, &answers);
 }
 
 /* A service may answer before the order is in the database, and may still work on a request that it has not answered in time: it gets a

@@ -12,6 +12,14 @@ int64_t check_default_stock(int64_t units, int64_t orders)
     return orders * units + units - 1;
 }
 
+struct check_answers check_answers_of(const struct shop_answers *answers)
+{
+    return (struct check_answers){.acknowledged = answers->sold,
+                                  .refused = answers->sold_out,
+                                  .accepted = answers->accepted,
+                                  .unclear = answers->failed + answers->unanswered};
+}
+
 struct check_counts check_counts_of(const struct shop_description *description,
                                     const struct shop_stock *before, const struct shop_stock *after,
                                     const struct check_answers *answers)

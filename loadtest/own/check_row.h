@@ -31,6 +31,8 @@ struct check_answers {
     int64_t unclear;  /* none of these, or no answer: it may have sold */
 };
 
+/* What all answers of a run mean. */
+struct check_answers check_answers_of(const struct shop_answers *answers);
 /* The default stock: enough for ORDERS orders of UNITS units, and as many more as do not suffice for another one. */
 int64_t check_default_stock(int64_t units, int64_t orders);
 /* Compares the stock before and after a run with its answers. */

@@ -64,7 +64,7 @@ static void keep_first(char *ret_first, size_t size, const char *text)
         snprintf(ret_first, size, "%s", text);
 }
 
-static void count_answer(struct shop_answers *answers, const struct shop_answer *answer)
+void shop_answers_add(struct shop_answers *answers, const struct shop_answer *answer)
 {
     count_status(answers, answer->status);
     switch (answer->meaning) {
@@ -95,7 +95,7 @@ static void count_end(struct run *run, const struct buyer *buyer, CURLcode code)
     }
     hdr_add(&answers->latency, monotonic_us() - buyer->began_us);
     shop_exchange_answer(&buyer->exchange, run->load->description, code, &answer);
-    count_answer(answers, &answer);
+    shop_answers_add(answers, &answer);
 }
 
 static bool collect(struct run *run)

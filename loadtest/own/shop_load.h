@@ -35,6 +35,9 @@ struct shop_answers {
     struct hdr latency; /* of all answers */
 };
 
+/* Counts one answer by its status and its meaning. */
+void shop_answers_add(struct shop_answers *answers, const struct shop_answer *answer);
+
 /* Sends the requests and waits for their answers. False, having said why on stderr unless it was an interrupt: the service ended,
  * or it gave no answer to twice as many requests in a row as there are connections. Each request takes timeout_ms at most.
  * PROGRESS, called with CONTEXT, gets the number of requests that have ended. */
