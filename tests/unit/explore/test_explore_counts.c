@@ -223,7 +223,7 @@ static void each_count_of_the_lock_comes_from_steps(void **state)
          false,
          "two holders of one lock"},
         {"a release deletes another's lock", {.actor = 0, .what = STEP_UNLOCK}, true, false, "lock stolen"},
-        {"a release of its own lock", {.actor = 0, .what = STEP_UNLOCK}, true, true, ""},
+        {"a release of the order's lock", {.actor = 0, .what = STEP_UNLOCK}, true, true, ""},
     };
     for (size_t i = 0; i < COUNT(STEPS_OF_LOCKS); i++) {
         char why[500];
