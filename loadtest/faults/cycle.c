@@ -104,8 +104,12 @@ static bool judge(struct fault_run *run)
         return false;
     for (size_t i = 0; i < run->count; i++) {
         struct fault_subject *subject = &run->subjects[i];
+        bool changed = run->history->changes[i].ended_us > 0;
         if (subject->strategy->lock && !fault_sections_check(run->testbed, subject->product,
                                                              run->history->cycle_began_us, &all_counts[i]))
+            return false;
+        if (changed && !fault_moments_check(run->testbed, subject->product, run->history->changes[i].began_us,
+                                            &all_counts[i]))
             return false;
         if (subject->cycles < FAULT_CYCLES_KEPT) {
             struct fault_cycle *kept = &subject->kept[subject->cycles];
@@ -248,12 +252,16 @@ static bool break_things(struct fault_run *run)
         return false;
     if (!sleep_unless_interrupted(random_between(&run->random, 20, 400)))
         return false;
-    run->fault_us = monotonic_us();
+    if (!fault_aim(run))
+        return false;
+    fault_strike(run);
     run->ready_us = 0;
     if (!run->fault->nemesis(run))
         return false;
     if (run->ready_us == 0)
         run->ready_us = run->fault_us;
+    if (run->fault->proxied) /* it meets orders until it is repaired */
+        run->history->strike.until_us = run->ready_us;
     return fault_await_service(run);
 }
 
@@ -264,11 +272,15 @@ bool fault_load(struct fault_run *run)
                                                 : THINK_MS[random_up_to(&run->random, 3)];
     /* Every third stock sells out during the cycle. */
     bool scarce = random_up_to(&run->random, 2) == 0 && !run->fault->ample;
-    bool awaits_outage = false;
-    for (size_t i = 0; i < run->count; i++)
-        awaits_outage |= fault_awaits_outage(&run->subjects[i]);
-    if (awaits_outage) { /* the victim shall hold locks most of the time */
-        think_ms = HOLDERS_THINK_MS;
+    bool holds = false, accepts = false;
+    for (size_t i = 0; i < run->count; i++) {
+        bool awaits = fault_awaits_meeting(&run->subjects[i]), later = fault_writes_later(&run->subjects[i]);
+        holds |= fault_awaits_outage(&run->subjects[i]) || (awaits && !later);
+        accepts |= awaits && later;
+    }
+    if (holds ||
+        accepts) { /* orders shall be in progress, and the victim shall hold locks, most of the time */
+        think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : holds ? HOLDERS_THINK_MS : 0;
         scarce = false;
     }
     /* In every second cycle each order takes two units, and one unit is left over. */
@@ -280,7 +292,7 @@ bool fault_load(struct fault_run *run)
         !fault_service_set_think(run->testbed, 1, think_ms) || !reset_products(run, stock))
         return false;
     fault_free_locks(run);
-    fault_history_begin_cycle(run->history);
+    fault_begin_cycle(run);
     run->history->quantity = quantity;
     struct fault_clients *running = start_clients(run, clients);
     bool well = running && break_things(run);
@@ -364,10 +376,11 @@ bool fault_overtake(struct fault_run *run)
         !fault_service_set_think(run->testbed, run->victim, first_think_ms) ||
         !fault_service_set_think(run->testbed, other, second_think_ms) || !reset_products(run, 1))
         return false;
-    fault_history_begin_cycle(run->history);
+    fault_begin_cycle(run);
     bool well = (before = order_at(run, run->victim, first)) != NULL &&
                 await_readers(run, before, 0, run->count, first_think_ms / 2);
-    run->fault_us = run->ready_us = monotonic_us();
+    fault_strike(run);
+    run->ready_us = run->fault_us;
     well = well && run->fault->nemesis(run);
     int64_t readers = well ? fault_readers(run->testbed) : 0;
     well = well && readers >= 0 && (after = order_at(run, other, second)) != NULL &&

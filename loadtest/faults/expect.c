@@ -47,6 +47,8 @@ static unsigned seen_against(const struct fault *fault, const struct fault_subje
         seen |= I1_NOT_OVERSOLD;
     if (counts->drift != 0)
         seen |= I3_BALANCED | SEEN_OVERSOLD;
+    if (counts->gone > 0)
+        seen |= I3_BALANCED | I8_NO_UNIT_GONE;
     if (counts->lost > 0)
         seen |= I2_NOT_LOST | SEEN_LOST;
     if (counts->amounts_wrong > 0)
@@ -90,7 +92,7 @@ enum verdict fault_verdict(const struct fault *fault, const struct fault_subject
         return VERDICT_NOT_CAUGHT;
     if (!(subject->expected & SEEN_ANY)) {
         bool sold = subject->counts.acknowledged > 0 && 2 * subject->empty <= subject->cycles;
-        return sold ? VERDICT_OK : VERDICT_NOTHING_SHOWN;
+        return sold && subject->counts.critical > 0 ? VERDICT_OK : VERDICT_NOTHING_SHOWN;
     }
     return seen & subject->expected & SEEN_ANY ? VERDICT_CAUGHT : VERDICT_NOT_CAUGHT;
 }
@@ -99,7 +101,7 @@ const char *fault_promises(unsigned expected, char *buffer)
 {
     size_t used = 0;
     buffer[0] = 0;
-    for (int i = 1; i <= 7; i++)
+    for (int i = 1; i <= INVARIANTS; i++)
         if (expected & 1u << i)
             used += (size_t)snprintf(buffer + used, 64 - used, "%sI%d", used ? " " : "", i);
     return buffer;

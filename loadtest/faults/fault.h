@@ -9,7 +9,7 @@
 #include "loadtest/stats/verdict.h"
 #include "service/engine/strategy.h"
 
-/* What is expected of a strategy under a fault: the invariants I1 to I7 that must hold, and the flaws that must show. 0: the
+/* What is expected of a strategy under a fault: the invariants I1 to I8 that must hold, and the flaws that must show. 0: the
  * strategy is not tried under this fault. */
 enum {
     I1_NOT_OVERSOLD = 1 << 1, /* no unit is sold twice, and no update of the stock is lost */
@@ -19,12 +19,14 @@ enum {
     I5_FLOWS = 1 << 5,        /* orders succeed again within BOUND_MS after the servers are ready */
     I6_ANSWERED = 1 << 6,     /* every answer has a type, and arrives in bounded time */
     I7_ONCE = 1 << 7,         /* one key never has two orders, and a refused order never exists */
+    I8_NO_UNIT_GONE = 1 << 8, /* no unit has left the stock without an order */
+    INVARIANTS = 8,
     /* Flaws that must show at least once: */
-    SEEN_OVERSOLD = 1 << 8, /* breaks I1 or I3 */
-    SEEN_STUCK = 1 << 9,    /* breaks I4 */
-    SEEN_LOST = 1 << 10,    /* breaks I2 */
+    SEEN_OVERSOLD = 1 << 9, /* breaks I1 or I3 */
+    SEEN_STUCK = 1 << 10,   /* breaks I4 */
+    SEEN_LOST = 1 << 11,    /* breaks I2 */
 
-    ORDERS_KEPT = I2_NOT_LOST | I6_ANSWERED | I7_ONCE, /* required of every strategy */
+    ORDERS_KEPT = I2_NOT_LOST | I6_ANSWERED | I7_ONCE | I8_NO_UNIT_GONE, /* required of every strategy */
     STOCK_KEPT = I1_NOT_OVERSOLD | I3_BALANCED,
     ALL_KEPT = STOCK_KEPT | ORDERS_KEPT,
     SEEN_ANY = SEEN_OVERSOLD | SEEN_STUCK | SEEN_LOST,
@@ -69,6 +71,7 @@ struct fault {
     const char *servers_of;   /* a strategy whose servers are needed in any case; NULL: none */
     unsigned proxied;         /* 1 << BACKEND, or-ed: the servers that the services reach through proxies */
     bool ample;               /* CYCLE_LOAD: the stock never sells out */
+    bool at_victim;           /* it meets only orders of one service */
     bool clocks;              /* the services have clocks that can be set */
     bool proxied_one;         /* only the first service uses the proxies, and it is the victim */
     int64_t
@@ -140,6 +143,19 @@ void fault_free_locks(struct fault_run *run);
 /* Counts the unexpected end of service I as a wrong answer of every strategy. WHEN completes "a service that …". */
 void fault_note_end(struct fault_run *run, int i, const char *when);
 
+/* ---- the moment of a fault (loadtest/faults/strike.c) ---- */
+
+/* Begins the history of a cycle: its intents are those from now on. */
+void fault_begin_cycle(struct fault_run *run);
+/* Waits for a moment, a short time at most, at which the fault meets orders of the strategies of which it has met none so far. */
+fault_step fault_aim;
+/* The fault strikes now: sets run->fault_us and the history's strike. */
+void fault_strike(struct fault_run *run);
+/* Has the fault met no order of the strategy in its critical moment so far? */
+bool fault_awaits_meeting(const struct fault_subject *subject);
+/* Does the strategy accept orders, and write them later? */
+bool fault_writes_later(const struct fault_subject *subject);
+
 /* ---- expectations and verdicts (loadtest/faults/expect.c) ---- */
 
 /* What is expected of the strategy under the fault; 0: it is not tried. */
@@ -157,7 +173,8 @@ bool fault_lock_excludes(const struct strategy *strategy);
 bool fault_still_to_be_seen(const struct fault_run *run, unsigned wanted);
 /* Does the expectation need a holder that dies, and none has died yet? */
 bool fault_awaits_outage(const struct fault_subject *subject);
-/* The verdict on the subject. NOTHING_SHOWN: most cycles had no acknowledged order, so nothing could be lost. */
+/* The verdict on the subject. NOTHING_SHOWN: most cycles had no acknowledged order, so nothing could be lost; or the fault met no
+ * order in its critical moment. */
 enum verdict fault_verdict(const struct fault *fault, const struct fault_subject *subject);
 /* The invariants in EXPECTED as "I1 I2 I7"; "" for none. BUFFER of 64 bytes, returned. */
 const char *fault_promises(unsigned expected, char *buffer);

@@ -98,7 +98,7 @@ static bool goes_on(const struct fault_run *run)
 {
     bool shown = proxies_have_acted(run) && !fault_still_to_be_seen(run, SEEN_ANY);
     for (size_t i = 0; i < run->count; i++)
-        shown &= !fault_awaits_outage(&run->subjects[i]);
+        shown &= !fault_awaits_outage(&run->subjects[i]) && !fault_awaits_meeting(&run->subjects[i]);
     return run->cycle < (shown ? run->cycles : run->cycles * MORE_CHANCES);
 }
 

@@ -17,11 +17,13 @@ static const struct column COLUMNS[] = {
      "when the strategy prevents oversells"},
     {"judged_by", "judged by", COLUMN_TEXT, 0, SHOW_ALL, 7,
      "what must hold: I1 no oversell, I2 no acknowledged order lost, I3 stock correct, I4 locks released, I5 orders "
-     "succeed again, I6 every answer typed and in time, I7 one order per Idempotency-Key"},
+     "succeed again, I6 every answer typed and in time, I7 one order per Idempotency-Key, I8 no unit leaves the stock without an order"},
     {"expected", "expected", COLUMN_TEXT, 0, SHOW_ALL, 6,
      "kept: all of \"judged by\" must hold; caught: the fault must show the flaw"},
     {"cycles", "cycles", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "how often the fault was injected"},
+    {"critical", "met", COLUMN_NUMBER, 0, SHOW_ALL, 0,
+     "orders that the fault met in their critical moment: between their read and their answer, or accepted and not yet written"},
     {"acknowledged", "acknow-\nledged", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "orders that the service acknowledged"},
     {"unclear", "unclear", COLUMN_NUMBER, 0, SHOW_ALL, 8,
@@ -38,6 +40,8 @@ static const struct column COLUMNS[] = {
      "units sold beyond the stock"},
     {"drift", "drift", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "sold − (stock − left), of the cycle with the largest difference"},
+    {"gone", "gone", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "units that left the stock without an order, in all cycles"},
     {"refused", "refused", COLUMN_NUMBER, 0, SHOW_CSV, 0,
      "orders whose last answer allows a retry"},
     {"turned_away", "turned\naway", COLUMN_NUMBER, 0, SHOW_ALL, 5,
@@ -71,6 +75,23 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
              "Faults injected into two services under load, seed %" PRId64
              "; the history of the clients compared with the database",
              seed);
+}
+
+/* Names the rows that say nothing because the fault met none of their orders. */
+static bool add_unmet(const json_t *rows, struct notes *notes)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        const json_t *met = json_object_get(row, "critical");
+        if (result_verdict(row) == VERDICT_NOTHING_SHOWN && met && json_integer_value(met) == 0 &&
+            !notes_add(notes, NOTE_WARNING,
+                       "%s, %s: nothing shown: in %" PRId64
+                       " cycles the fault met no order between its read and its answer. Use more --cycles.",
+                       result_text(row, "fault"), result_text(row, "strategy"), result_number(row, "cycles")))
+            return false;
+    }
+    return true;
 }
 
 /* What share of the acknowledged updates a lock lost, in the words of the test that this one is after. */
@@ -154,7 +175,7 @@ static bool add_notes(const json_t *document, struct notes *notes)
                        result_text(row, "strategy"), result_text(row, "oddity")))
             return false;
     }
-    return add_shares(rows, notes) && add_unavailable(rows, notes) &&
+    return add_unmet(rows, notes) && add_shares(rows, notes) && add_unavailable(rows, notes) &&
            notes_add_verdicts(notes, rows, "row", "rows");
 }
 

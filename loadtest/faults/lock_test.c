@@ -33,6 +33,8 @@ static const struct statement ST_GET = {"lock_test_get", "SELECT value FROM faul
 struct contest {
     struct child contenders[LOCK_TEST_CONTENDERS];
     char key[48];
+    int64_t paused_us[RUN_MS / PAUSE_EVERY_MS]; /* when some of them were paused */
+    size_t pauses;
 };
 
 static void log_of(const struct fault_run *run, size_t subject, size_t contender, char *ret_path)
@@ -107,6 +109,8 @@ static bool pause_and_go_on(struct fault_run *run, struct contest *contests)
         fault_show_progress(run);
         bool well = sleep_unless_interrupted(PAUSE_EVERY_MS - PAUSE_MS);
         signal_some(run, contests, first, SIGSTOP);
+        for (size_t s = 0; s < run->count; s++)
+            contests[s].paused_us[contests[s].pauses++] = monotonic_us();
         well = well && sleep_unless_interrupted(PAUSE_MS);
         signal_some(run, contests, first, SIGCONT);
         if (!well)
@@ -156,6 +160,17 @@ static void read_log(const char *path, struct sale *updates, size_t *count, stru
         fclose(log);
 }
 
+/* Updates that were in progress when some contenders were paused. */
+static int64_t met(const struct contest *contest, const struct sale *updates, size_t count)
+{
+    int64_t met = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t pause = 0; pause < contest->pauses; pause++)
+            met += updates[i].began_us <= contest->paused_us[pause] &&
+                   updates[i].ended_us >= contest->paused_us[pause];
+    return met;
+}
+
 static bool judge_contest(struct fault_run *run, size_t s, const struct contest *contest)
 {
     struct fault_subject *subject = &run->subjects[s];
@@ -178,6 +193,7 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
     if (well) {
         counts.orders = db_cell_number(rows, 0, 0);
         counts.lost = counts.acknowledged > counts.orders ? counts.acknowledged - counts.orders : 0;
+        counts.critical = met(contest, updates, count);
         counts.disordered = (int64_t)history_check(updates, count);
         subject->cycles++;
         subject->seen_in += counts.lost > 0;

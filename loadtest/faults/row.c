@@ -35,6 +35,8 @@ static const struct json_member FIGURES[] = {
     MEMBER("oversold", subject.counts.oversold),
     MEMBER("drift", subject.counts.drift),
     MEMBER("amounts_wrong", subject.counts.amounts_wrong),
+    MEMBER("gone", subject.counts.gone),
+    MEMBER("critical", subject.counts.critical),
     MEMBER("empty_cycles", subject.empty),
     MEMBER("seen_in", subject.seen_in),
     MEMBER("struck", subject.outages),

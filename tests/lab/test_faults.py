@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from test_loadtest import BUILD, LOADTEST, ROOT, loadtest, nothing_is_left_of
 
-PROMISES = {f"I{number}" for number in range(1, 8)}
+PROMISES = {f"I{number}" for number in range(1, 9)}
 # A few of each kind of lock, so that a cycle is short.
 FEW = (
     "read-write,select-for-update,atomic-decrement,batched,redis-stock,lock-row,lock-table,redis-setnx-forever,redis-lock,"

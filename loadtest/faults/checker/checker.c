@@ -12,8 +12,10 @@
 /* The columns of these two are described in judge.h. */
 static const struct statement ST_ORDERS = {
     "fault_orders",
-    "SELECT l.product_id, o.id, coalesce(o.idempotency_key, ''), o.status = 'pending', l.stock_seen FROM order_line l "
-    "JOIN orders o ON o.id = l.order_id WHERE l.product_id BETWEEN $1 AND $2",
+    "SELECT l.product_id, o.id, coalesce(o.idempotency_key, ''), o.status = 'pending', l.stock_seen, "
+    "coalesce((extract(epoch FROM t.committed_at) * 1000000)::bigint, 0) FROM order_line l "
+    "JOIN orders o ON o.id = l.order_id LEFT JOIN order_times t ON t.order_id = l.order_id "
+    "WHERE l.product_id BETWEEN $1 AND $2",
     2};
 static const struct statement ST_AUDIT = {
     "fault_audit",

@@ -10,6 +10,7 @@ struct fault_counts {
     int64_t intents;      /* orders that a client wanted */
     int64_t acknowledged; /* the client got 201 or 202 */
     int64_t unclear;      /* the client never learned the outcome */
+    int64_t critical;     /* the fault met it in its critical moment: see struct fault_strike */
     int64_t refused;      /* the last answer asked the client to try again */
     int64_t turned_away;  /* answered "sold out" while units were left, or were sold to a later order */
     int64_t lost;         /* acknowledged orders that are not in the database */
@@ -22,6 +23,7 @@ struct fault_counts {
     int64_t overlaps; /* … and those that began during another one (sections.h) */
     int64_t orders, oversold;
     int64_t amounts_wrong; /* orders whose amount is not the price times the quantity of their items */
+    int64_t gone;          /* units that are neither in stock nor in orders: drifts below zero */
     /* Not sums: */
     int64_t left;  /* in stock, after one cycle */
     int64_t drift; /* sold − (initial − left), of the cycle where it is worst */

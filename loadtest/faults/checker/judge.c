@@ -21,6 +21,7 @@ struct found {
     int orders, kept; /* kept: not rejected afterwards */
     int64_t id;
     int64_t seen; /* the stock that the order read; negative: none */
+    int64_t committed_us;
 };
 
 static void read_orders(const struct fault_history *history, const PGresult *rows, int64_t first,
@@ -39,6 +40,7 @@ static void read_orders(const struct fault_history *history, const PGresult *row
         found[at - history->from].kept += kept;
         found[at - history->from].id = db_cell_number(rows, row, 1);
         found[at - history->from].seen = PQgetisnull(rows, row, 4) ? -1 : db_cell_number(rows, row, 4);
+        found[at - history->from].committed_us = db_cell_number(rows, row, 5);
     }
 }
 
@@ -47,6 +49,7 @@ static void judge_intent(const struct fault_history *history, const struct inten
 {
     bool created = intent->told == TOLD_CREATED;
     counts->intents++;
+    counts->critical += fault_history_was_met(history, intent, found->committed_us);
     counts->acknowledged += created;
     counts->unclear += intent->told == TOLD_NOTHING;
     counts->refused += intent->told == TOLD_REFUSED;
@@ -67,6 +70,7 @@ static void read_audit(const PGresult *rows, int64_t first, struct fault_counts 
                 sold = db_cell_number(rows, row, 3);
         int64_t drift = sold - (initial - left);
         counts->left = left;
+        counts->gone += drift < 0 ? -drift : 0;
         counts->amounts_wrong += db_cell_number(rows, row, 4);
         counts->oversold += sold > initial ? sold - initial : 0;
         if (llabs(drift) > llabs(counts->drift))

@@ -7,8 +7,9 @@
 
 /* What the database has of the products FIRST, FIRST + 1, …, one for each of COUNT strategies, after a cycle. Borrowed. */
 struct fault_rows {
-    const PGresult
-        *orders; /* product, order id, key or "", is it kept ("t" or "f"), the stock that it saw or NULL */
+    const PGresult *
+        orders; /* product, order id, key or "", is it kept ("t" or "f"), the stock that it saw or NULL, when its stock was
+                               committed in µs since 1970 or 0 */
     const PGresult *audit; /* product, initial units, units left, units sold, orders with a wrong amount */
     int64_t first;
     size_t count;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define TRACES_WANTED 1000 /* as many as a service gives */
+#define TRACES_SINCE 200   /* more than a product has in a cycle */
 
 static int64_t number(const json_t *object, const char *key)
 {
@@ -73,19 +74,63 @@ size_t sections_overlapping(struct section *sections, size_t count)
     return overlapping;
 }
 
+/* When the order had the stock in hand: from the end of its last such step before AT_US; INT64_MAX: never. */
+static int64_t in_hand_since(const json_t *trace, int64_t at_us)
+{
+    int64_t since_us = INT64_MAX, one_us = INT64_MAX;
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(trace, "steps"), i, step) {
+        bool reads = says(step, "step", "read") || says(step, "step", "take");
+        if (reads && (number(step, "end_us") <= at_us || since_us == INT64_MAX))
+            since_us = number(step, "end_us");
+        if (says(step, "step", "commit"))
+            one_us = number(step, "begin_us");
+    }
+    return since_us == INT64_MAX ? one_us : since_us;
+}
+
+size_t moments_of(const json_t *answer, int64_t product, int64_t at_us)
+{
+    size_t i, count = 0;
+    json_t *trace;
+    json_array_foreach(json_object_get(answer, "traces"), i, trace) {
+        count += number(trace, "product_id") == product && in_hand_since(trace, at_us) <= at_us &&
+                 number(trace, "ended_us") > at_us;
+    }
+    return count;
+}
+
+/* The traces of the newest orders of a product, at most LIMIT. NULL, with the reason on stderr unless it was an interrupt. */
+static json_t *recent(struct service_client *client, int64_t product, int limit)
+{
+    json_t *answer = service_client_recent(client, product, limit);
+    if (!answer && !interrupted())
+        complain("no traces: %s", service_client_error(client));
+    return answer;
+}
+
+bool fault_moments_check(struct fault_testbed *testbed, int64_t product, int64_t at_us,
+                         struct fault_counts *counts)
+{
+    for (int i = 0; i < FAULT_INSTANCES; i++) {
+        json_auto_t *answer = recent(testbed->base.clients[i], product, TRACES_SINCE);
+        if (!answer)
+            return false;
+        counts->critical += (int64_t)moments_of(answer, product, at_us);
+    }
+    return true;
+}
+
 bool fault_sections_check(struct fault_testbed *testbed, int64_t product, int64_t since_us,
                           struct fault_counts *counts)
 {
     struct section sections[FAULT_INSTANCES * TRACES_WANTED];
     size_t count = 0;
     for (int i = 0; i < FAULT_INSTANCES; i++) {
-        struct service_client *client = testbed->base.clients[i];
-        json_auto_t *answer = service_client_recent(client, product, TRACES_WANTED);
-        if (!answer) {
-            if (!interrupted())
-                complain("no traces: %s", service_client_error(client));
+        json_auto_t *answer = recent(testbed->base.clients[i], product, TRACES_WANTED);
+        if (!answer)
             return false;
-        }
         count += sections_of(answer, product, since_us, &sections[count], TRACES_WANTED);
     }
     counts->sections += (int64_t)count;

@@ -195,7 +195,7 @@ static void *run_client(void *context)
     struct fault_clients *all = client->all;
     size_t number;
     do {
-        if (!fault_history_intend(all->workload.history, client->is->strategy, &number))
+        if (!fault_history_intend(all->workload.history, client->is->strategy, client->is->instance, &number))
             break;
         place(client, number);
         if (client->is->joins)

@@ -5,8 +5,6 @@
 
 #include "loadtest/faults/testbed/history.h"
 
-enum { FAULT_INSTANCES = 2 };
-
 /* One client. */
 struct fault_client {
     size_t strategy; /* index, as in the history */

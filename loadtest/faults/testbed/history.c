@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JUST_ACCEPTED_US 3000 /* then it is probably not written yet */
+
 void fault_history_open(const char *tag, struct fault_history *ret_history)
 {
     *ret_history = (struct fault_history){.mutex = PTHREAD_MUTEX_INITIALIZER, .quantity = 1};
@@ -26,12 +28,14 @@ void fault_history_begin_cycle(struct fault_history *history)
     history->from = history->count;
     history->quantity = 1;
     history->cycle_began_us = monotonic_us();
+    history->strike = (struct fault_strike){0};
+    memset(history->open, 0, sizeof history->open);
     memset(history->served_us, 0, sizeof history->served_us);
     memset(history->changes, 0, sizeof history->changes);
     pthread_mutex_unlock(&history->mutex);
 }
 
-bool fault_history_intend(struct fault_history *history, size_t strategy, size_t *ret_number)
+bool fault_history_intend(struct fault_history *history, size_t strategy, int instance, size_t *ret_number)
 {
     pthread_mutex_lock(&history->mutex);
     bool fits = history->count < history->room;
@@ -46,7 +50,9 @@ bool fault_history_intend(struct fault_history *history, size_t strategy, size_t
     }
     if (fits) {
         *ret_number = history->count++;
-        history->intents[*ret_number] = (struct intent){.strategy = strategy, .began_us = monotonic_us()};
+        history->intents[*ret_number] = (struct intent){
+            .strategy = strategy, .instance = instance, .began_us = monotonic_us()};
+        history->open[strategy][instance]++;
     }
     pthread_mutex_unlock(&history->mutex);
     return fits;
@@ -57,8 +63,11 @@ void fault_history_told(struct fault_history *history, size_t number, const stru
     pthread_mutex_lock(&history->mutex);
     struct intent *intent = &history->intents[number];
     int64_t began_us = intent->began_us;
+    int instance = intent->instance;
     *intent = *end;
     intent->began_us = began_us;
+    intent->instance = instance;
+    history->open[end->strategy][instance]--;
     if (end->told == TOLD_CREATED || end->told == TOLD_SOLD_OUT)
         history->served_us[end->strategy] = end->ended_us;
     pthread_mutex_unlock(&history->mutex);
@@ -86,6 +95,30 @@ int64_t fault_history_served(struct fault_history *history, size_t strategy)
     int64_t served_us = history->served_us[strategy];
     pthread_mutex_unlock(&history->mutex);
     return served_us;
+}
+
+bool fault_history_is_exposed(struct fault_history *history, size_t strategy, int instance)
+{
+    int64_t open = 0;
+    pthread_mutex_lock(&history->mutex);
+    for (int i = 0; i < FAULT_INSTANCES; i++)
+        open += instance < 0 || i == instance ? history->open[strategy][i] : 0;
+    bool accepted = monotonic_us() - history->served_us[strategy] < JUST_ACCEPTED_US;
+    bool exposed = history->writes_later[strategy] ? accepted : open > 0;
+    pthread_mutex_unlock(&history->mutex);
+    return exposed;
+}
+
+bool fault_history_was_met(const struct fault_history *history, const struct intent *intent,
+                           int64_t committed_us)
+{
+    const struct fault_strike *strike = &history->strike;
+    if (strike->from_us == 0 || (strike->instance >= 0 && intent->instance != strike->instance))
+        return false;
+    if (history->writes_later[intent->strategy])
+        return intent->told == TOLD_CREATED && intent->ended_us <= strike->until_us &&
+               (committed_us == 0 || committed_us > strike->from_wall_us);
+    return intent->began_us <= strike->until_us && intent->ended_us >= strike->from_us;
 }
 
 enum sale_of fault_history_sale(const struct fault_history *history, const struct intent *intent)

@@ -15,8 +15,9 @@ enum { MOST = 6, FIRST = 1000 };
 struct cycle {
     const char *what;
     struct intent intents[MOST];
-    const char *orders[MOST][ROW_CELLS]; /* product, order id, key, is it kept, the stock that it saw */
-    const char *audit[ROW_CELLS];        /* product, initial, left, sold, wrong amounts */
+    const char
+        *orders[MOST][ROW_CELLS]; /* product, order id, key, is it kept, the stock that it saw, commit */
+    const char *audit[ROW_CELLS]; /* product, initial, left, sold, wrong amounts */
     struct sale_change change;
     unsigned expected;
     enum verdict verdict;
@@ -142,7 +143,7 @@ static const struct cycle CYCLES[] = {
      {{"1000", "7", "f1-0", "t", "10"}},
      {"1000", "10", "8", "1", "0"},
      {0},
-     ALL_KEPT,
+     ORDERS_KEPT,
      VERDICT_BROKEN,
      "-drift"},
     {"an amount is wrong",
@@ -211,13 +212,14 @@ static struct fault_counts judged(const struct cycle *cycle)
     fault_history_open("f1", &history);
     fault_history_begin_cycle(&history);
     for (size_t i = 0; i < MOST && cycle->intents[i].ended_us > 0; i++) {
-        assert_true(fault_history_intend(&history, 0, &number));
+        assert_true(fault_history_intend(&history, 0, 0, &number));
         fault_history_told(&history, number, &cycle->intents[i]);
         history.intents[number].began_us = cycle->intents[i].began_us;
     }
     history.changes[0] = cycle->change;
+    history.strike = (struct fault_strike){.from_us = 1, .until_us = 1, .instance = -1};
     const char *const(*orders)[ROW_CELLS] = (const char *const(*)[ROW_CELLS])cycle->orders;
-    PGresult *order_rows = rows_of(5, orders, filled(orders)),
+    PGresult *order_rows = rows_of(6, orders, filled(orders)),
              *audit = rows_of(5, (const char *const(*)[ROW_CELLS]) & cycle->audit, 1);
     assert_true(fault_judge(&history, &(struct fault_rows){order_rows, audit, FIRST, 1}, &counts));
     PQclear(order_rows);
@@ -242,6 +244,7 @@ static void each_count_comes_from_answers_and_rows(void **state)
             {"oversold", counts.oversold},
             {"drift", counts.drift > 0 ? counts.drift : 0},
             {"-drift", counts.drift < 0 ? -counts.drift : 0},
+            {"-drift", counts.gone},
             {"amounts_wrong", counts.amounts_wrong},
             {"turned_away", counts.turned_away},
         };
@@ -260,6 +263,7 @@ static void each_count_reaches_the_verdict(void **state)
             .strategy = strategy_find("select-for-update"), .expected = CYCLES[i].expected, .cycles = 1};
         const struct fault_counts counts = judged(&CYCLES[i]);
         fault_counts_add(&subject.counts, &counts);
+        subject.counts.critical = 1;
         enum verdict verdict = fault_verdict(&faults[0], &subject);
         if (verdict != CYCLES[i].verdict)
             fail_msg("%s: %s", CYCLES[i].what, verdict_name(verdict));
@@ -278,6 +282,7 @@ static void answers_are_counted(void **state)
     assert_int_equal(counts.refused, 1);
     assert_int_equal(counts.unclear, 1);
     assert_int_equal(counts.orders, 2);
+    assert_int_equal(counts.critical, 1);
     assert_int_equal(counts.left, 8);
 }
 

@@ -106,9 +106,37 @@ static void more_than_was_asked_for_is_left_out(void **state)
     json_decref(three);
 }
 
+/* At 100. */
+static void who_had_the_stock_in_hand(void **state)
+{
+    static const struct {
+        const char *what, *step;
+        int begin_us, end_us, ended_us, product;
+        size_t moments;
+    } ORDERS[] = {
+        {"read before, and written after", "read", 80, 90, 120, PRODUCT, 1},
+        {"taken before, and committed after", "take", 80, 90, 120, PRODUCT, 1},
+        {"still reading", "read", 80, 101, 120, PRODUCT, 0},
+        {"still waiting for its lock", "lock", 80, 90, 120, PRODUCT, 0},
+        {"ended before", "read", 80, 90, 99, PRODUCT, 0},
+        {"one statement that runs", "commit", 90, 120, 121, PRODUCT, 1},
+        {"one statement that begins later", "commit", 101, 120, 121, PRODUCT, 0},
+        {"another product", "read", 80, 90, 120, PRODUCT + 1, 0},
+    };
+    for (size_t i = 0; i < COUNT(ORDERS); i++) {
+        json_auto_t *answer = json_pack(
+            "{s:[{s:i, s:i, s:[{s:s, s:i, s:i}, {s:s, s:i, s:i}]}]}", "traces", "product_id",
+            ORDERS[i].product, "ended_us", ORDERS[i].ended_us, "steps", "step", ORDERS[i].step, "begin_us",
+            ORDERS[i].begin_us, "end_us", ORDERS[i].end_us, "step", "unlock", "begin_us", 119, "end_us", 119);
+        if (moments_of(answer, PRODUCT, 100) != ORDERS[i].moments)
+            fail_msg("%s", ORDERS[i].what);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_had_the_stock_in_hand),
         cmocka_unit_test(overlaps_of_the_traces_of_two_services),
         cmocka_unit_test(an_order_without_a_lock_has_no_section),
         cmocka_unit_test(more_than_was_asked_for_is_left_out),

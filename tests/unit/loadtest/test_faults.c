@@ -99,8 +99,10 @@ static void a_safe_strategy_keeps_its_stock_under_every_fault(void **state)
         }
 }
 
+/* The fault met orders. */
 static enum verdict verdict(unsigned is, struct fault_counts counts)
 {
+    counts.critical = 1;
     const struct fault_subject subject = {
         .strategy = strategy_find("redis-lock"), .expected = is, .counts = counts, .cycles = 1};
     return fault_verdict(&faults[0], &subject);
@@ -119,6 +121,10 @@ static void verdicts_follow_from_what_was_seen(void **state)
         {ALL_KEPT, {.acknowledged = 1, .duplicated = 1}, VERDICT_BROKEN},
         {ALL_KEPT, {.acknowledged = 1, .denied = 1}, VERDICT_BROKEN},
         {ALL_KEPT, {.acknowledged = 1, .drift = -1}, VERDICT_BROKEN},
+        {ORDERS_KEPT, {.acknowledged = 1, .drift = -1, .gone = 1}, VERDICT_BROKEN},
+        {ORDERS_KEPT, {.acknowledged = 1, .drift = 2, .gone = 1}, VERDICT_BROKEN},
+        {ORDERS_KEPT, {.acknowledged = 1, .drift = 2}, VERDICT_OK},
+        {ORDERS_KEPT & ~I8_NO_UNIT_GONE, {.acknowledged = 1, .drift = -1, .gone = 1}, VERDICT_OK},
         {ALL_KEPT, {.acknowledged = 1, .wrong = 1}, VERDICT_BROKEN},
         {ALL_KEPT, {.acknowledged = 1, .disordered = 1}, VERDICT_BROKEN},
         {ALL_KEPT, {.acknowledged = 1, .turned_away = 1}, VERDICT_BROKEN},
@@ -139,7 +145,7 @@ static void a_lease_that_did_not_have_to_end_has_shown_nothing(void **state)
 {
     struct fault_subject leased = {.strategy = strategy_find("redis-lock"),
                                    .expected = ALL_KEPT | I4_LOCK_FREED,
-                                   .counts = {.acknowledged = 9},
+                                   .counts = {.acknowledged = 9, .critical = 9},
                                    .cycles = 2};
     struct fault_subject by_connection = leased, forever = leased;
     by_connection.strategy = strategy_find("lock-row");
@@ -158,12 +164,14 @@ static void cycles_without_an_order_show_nothing(void **state)
 {
     struct fault_subject subject = {.strategy = strategy_find("redis-fenced"),
                                     .expected = ALL_KEPT,
-                                    .counts = {.acknowledged = 1},
+                                    .counts = {.acknowledged = 1, .critical = 1},
                                     .cycles = 6,
                                     .empty = 5};
     assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_NOTHING_SHOWN);
     subject.empty = 3;
     assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_OK);
+    subject.counts.critical = 0;
+    assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_NOTHING_SHOWN);
     subject.counts.oversold = 1;
     assert_int_equal(fault_verdict(&faults[0], &subject), VERDICT_BROKEN);
 }
@@ -181,7 +189,7 @@ static void overlapping_sections_break_rows_that_only_their_lock_protects(void *
         {"redis-registry-shared", VERDICT_OK},
         {"select-for-update", VERDICT_OK},
     };
-    const struct fault_counts overlapping = {.acknowledged = 2, .sections = 2, .overlaps = 1};
+    const struct fault_counts overlapping = {.acknowledged = 2, .critical = 1, .sections = 2, .overlaps = 1};
     for (size_t i = 0; i < COUNT(ROWS); i++) {
         const struct fault_subject subject = {.strategy = strategy_find(ROWS[i].strategy),
                                               .expected = ALL_KEPT,
@@ -202,7 +210,7 @@ static void an_intent_is_found_again_by_its_key(void **state)
     size_t number, found = 99;
     fault_history_open("f1-2", &history);
     for (int i = 0; i < 3; i++)
-        assert_true(fault_history_intend(&history, 5, &number));
+        assert_true(fault_history_intend(&history, 5, 0, &number));
     assert_true(fault_history_find(&history, fault_history_key(&history, 2, key), &found));
     assert_int_equal(found, 2);
     assert_false(fault_history_find(&history, "f1-2-3", &found));
@@ -214,6 +222,70 @@ static void an_intent_is_found_again_by_its_key(void **state)
     assert_int_equal(fault_history_served(&history, 5), 7);
     fault_history_begin_cycle(&history);
     assert_int_equal(fault_history_served(&history, 5), 0);
+    fault_history_close(&history);
+}
+
+/* The fault strikes at 100, or from 100 to 200. */
+static void whom_the_fault_met(void **state)
+{
+    static const struct {
+        const char *what;
+        int64_t began_us, ended_us, committed_us;
+        int instance;
+        enum told told;
+        bool later, met, met_until_200;
+    } ORDERS[] = {
+        {"in progress", 90, 110, 0, 1, TOLD_NOTHING, false, true, true},
+        {"ended before", 90, 99, 0, 1, TOLD_CREATED, false, false, false},
+        {"begun after", 101, 110, 0, 1, TOLD_CREATED, false, false, true},
+        {"at the other service", 90, 110, 0, 0, TOLD_NOTHING, false, false, false},
+        {"accepted and written", 80, 90, 1000100, 1, TOLD_CREATED, true, false, false},
+        {"accepted and not yet written", 80, 90, 1000101, 1, TOLD_CREATED, true, true, true},
+        {"accepted and never written", 80, 90, 0, 1, TOLD_CREATED, true, true, true},
+        {"refused", 80, 90, 0, 1, TOLD_SOLD_OUT, true, false, false},
+        {"accepted later", 80, 101, 1000200, 1, TOLD_CREATED, true, false, true},
+    };
+    struct fault_history history;
+    fault_history_open("f1-2", &history);
+    for (size_t i = 0; i < COUNT(ORDERS); i++) {
+        const struct intent intent = {.strategy = 5,
+                                      .instance = ORDERS[i].instance,
+                                      .told = ORDERS[i].told,
+                                      .began_us = ORDERS[i].began_us,
+                                      .ended_us = ORDERS[i].ended_us};
+        history.writes_later[5] = ORDERS[i].later;
+        history.strike = (struct fault_strike){0};
+        assert_false(fault_history_was_met(&history, &intent, ORDERS[i].committed_us));
+        history.strike = (struct fault_strike){100, 100, 1000100, 1};
+        if (fault_history_was_met(&history, &intent, ORDERS[i].committed_us) != ORDERS[i].met)
+            fail_msg("%s", ORDERS[i].what);
+        history.strike.until_us = 200;
+        if (fault_history_was_met(&history, &intent, ORDERS[i].committed_us) != ORDERS[i].met_until_200)
+            fail_msg("%s, in a fault that lasts", ORDERS[i].what);
+    }
+    fault_history_close(&history);
+}
+
+/* An order is exposed from its request to its answer; one that is written later, a moment after its answer. */
+static void when_an_order_is_exposed(void **state)
+{
+    struct fault_history history;
+    size_t number;
+    struct intent end = {.strategy = 5, .told = TOLD_CREATED};
+    fault_history_open("f1-2", &history);
+    assert_false(fault_history_is_exposed(&history, 5, -1));
+    assert_true(fault_history_intend(&history, 5, 1, &number));
+    assert_true(fault_history_is_exposed(&history, 5, -1));
+    assert_true(fault_history_is_exposed(&history, 5, 1));
+    assert_false(fault_history_is_exposed(&history, 5, 0));
+    assert_false(fault_history_is_exposed(&history, 4, -1));
+    history.writes_later[5] = true;
+    assert_false(fault_history_is_exposed(&history, 5, -1));
+    end.ended_us = monotonic_us() + PATIENCE_US;
+    fault_history_told(&history, number, &end);
+    assert_true(fault_history_is_exposed(&history, 5, -1));
+    history.writes_later[5] = false;
+    assert_false(fault_history_is_exposed(&history, 5, -1));
     fault_history_close(&history);
 }
 
@@ -495,6 +567,8 @@ int main(void)
         cmocka_unit_test(cycles_without_an_order_show_nothing),
         cmocka_unit_test(overlapping_sections_break_rows_that_only_their_lock_protects),
         cmocka_unit_test(an_intent_is_found_again_by_its_key),
+        cmocka_unit_test(whom_the_fault_met),
+        cmocka_unit_test(when_an_order_is_exposed),
         cmocka_unit_test(the_closing_sentence_counts_every_verdict),
         cmocka_unit_test(an_intent_is_of_the_sale_that_it_was_answered_in),
         with_wire(a_proxy_passes_on_what_comes),
