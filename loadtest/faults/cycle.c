@@ -28,31 +28,6 @@
 
 /* ---- for both kinds of cycle ---------------------------------------------------------------------------------------------- */
 
-static bool reset_products(struct fault_run *run, int64_t stock)
-{
-    struct service_client *client = run->testbed->base.clients[0];
-    for (size_t i = 0; i < run->count; i++) {
-        const struct fault_subject *subject = &run->subjects[i];
-        if (!service_client_reset(client, subject->product, stock,
-                                  stock_kinds[subject->strategy->take_stock->kind].name)) {
-            if (!interrupted())
-                complain("%s", service_client_error(client));
-            return false;
-        }
-    }
-    return true;
-}
-
-void fault_note_end(struct fault_run *run, int i, const char *when)
-{
-    char status[64], text[128];
-    snprintf(text, sizeof text, "a service that %s: %s", when,
-             child_status_text(&run->testbed->base.services[i], status));
-    fault_history_oddity(run->history, text);
-    for (size_t s = 0; s < run->count; s++)
-        run->subjects[s].counts.wrong++;
-}
-
 /* Starts services that have ended. A nemesis restarts what it kills, so these have ended unexpectedly. */
 static bool restart_services(struct fault_run *run)
 {
@@ -288,8 +263,8 @@ bool fault_load(struct fault_run *run)
     int64_t stock = quantity * (scarce ? random_between(&run->random, 5, 40) : AMPLE) + quantity - 1;
     struct fault_client clients[FAULT_STRATEGIES_MAX * FAULT_INSTANCES * JOINING_CLIENTS];
     run->victim = (int)random_up_to(&run->random, FAULT_INSTANCES - 1);
-    if (!restart_services(run) || !fault_service_set_think(run->testbed, 0, think_ms) ||
-        !fault_service_set_think(run->testbed, 1, think_ms) || !reset_products(run, stock))
+    if (!restart_services(run) || !fault_set_think(run, 0, think_ms) || !fault_set_think(run, 1, think_ms) ||
+        !fault_set_stocks(run, stock))
         return false;
     fault_free_locks(run);
     fault_begin_cycle(run);
@@ -373,8 +348,8 @@ bool fault_overtake(struct fault_run *run)
         run->victim = 0;
     int other = 1 - run->victim;
     if (!restart_services(run) || (run->fault->before && !run->fault->before(run)) ||
-        !fault_service_set_think(run->testbed, run->victim, first_think_ms) ||
-        !fault_service_set_think(run->testbed, other, second_think_ms) || !reset_products(run, 1))
+        !fault_set_think(run, run->victim, first_think_ms) || !fault_set_think(run, other, second_think_ms) ||
+        !fault_set_stocks(run, 1))
         return false;
     fault_begin_cycle(run);
     bool well = (before = order_at(run, run->victim, first)) != NULL &&
@@ -398,8 +373,7 @@ bool fault_warm_up(struct fault_run *run)
     struct fault_client clients[FAULT_STRATEGIES_MAX];
     run->random = random_from(run->seed);
     for (int i = 0; i < 2 * FAULT_INSTANCES; i++) {
-        if (!fault_service_set_think(run->testbed, i % FAULT_INSTANCES, WARM_THINK_MS) ||
-            !reset_products(run, AMPLE))
+        if (!fault_set_think(run, i % FAULT_INSTANCES, WARM_THINK_MS) || !fault_set_stocks(run, AMPLE))
             return false;
         fault_history_begin_cycle(run->history);
         struct fault_clients *running = order_at(run, i % FAULT_INSTANCES, clients);

@@ -140,8 +140,17 @@ fault_step fault_load, fault_overtake, fault_lock_test;
 fault_step fault_await_service;
 /* Deletes locks that were left in Redis, since a lock that never ends would spoil the next cycle too. */
 void fault_free_locks(struct fault_run *run);
+
+/* ---- calls between the orders (loadtest/faults/service_calls.c) ---- */
+
 /* Counts the unexpected end of service I as a wrong answer of every strategy. WHEN completes "a service that …". */
 void fault_note_end(struct fault_run *run, int i, const char *when);
+/* Counts the failure of the last call to service I as a wrong answer of the subject, and starts the service again if it has ended. */
+bool fault_note_refusal(struct fault_run *run, int i, struct fault_subject *subject);
+/* Resets the product of every strategy to STOCK units. */
+bool fault_set_stocks(struct fault_run *run, int64_t stock);
+/* Sets how long each order at service I thinks between its read and its write, under every strategy. */
+bool fault_set_think(struct fault_run *run, int i, int64_t think_ms);
 
 /* ---- the moment of a fault (loadtest/faults/strike.c) ---- */
 

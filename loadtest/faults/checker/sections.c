@@ -101,20 +101,24 @@ size_t moments_of(const json_t *answer, int64_t product, int64_t at_us)
     return count;
 }
 
-/* The traces of the newest orders of a product, at most LIMIT. NULL, with the reason on stderr unless it was an interrupt. */
-static json_t *recent(struct service_client *client, int64_t product, int limit)
+/* The traces of the newest orders of a product, at most LIMIT; none if the service refuses to tell, which counts as a wrong answer. NULL:
+ * interrupted. */
+static json_t *recent(struct fault_testbed *testbed, int i, int64_t product, int limit,
+                      struct fault_counts *counts)
 {
-    json_t *answer = service_client_recent(client, product, limit);
-    if (!answer && !interrupted())
-        complain("no traces: %s", service_client_error(client));
-    return answer;
+    json_t *answer = service_client_recent(testbed->base.clients[i], product, limit);
+    if (answer || interrupted())
+        return answer;
+    complain("no traces: %s", service_client_error(testbed->base.clients[i]));
+    counts->wrong++;
+    return json_object();
 }
 
 bool fault_moments_check(struct fault_testbed *testbed, int64_t product, int64_t at_us,
                          struct fault_counts *counts)
 {
     for (int i = 0; i < FAULT_INSTANCES; i++) {
-        json_auto_t *answer = recent(testbed->base.clients[i], product, TRACES_SINCE);
+        json_auto_t *answer = recent(testbed, i, product, TRACES_SINCE, counts);
         if (!answer)
             return false;
         counts->critical += (int64_t)moments_of(answer, product, at_us);
@@ -128,7 +132,7 @@ bool fault_sections_check(struct fault_testbed *testbed, int64_t product, int64_
     struct section sections[FAULT_INSTANCES * TRACES_WANTED];
     size_t count = 0;
     for (int i = 0; i < FAULT_INSTANCES; i++) {
-        json_auto_t *answer = recent(testbed->base.clients[i], product, TRACES_WANTED);
+        json_auto_t *answer = recent(testbed, i, product, TRACES_WANTED, counts);
         if (!answer)
             return false;
         count += sections_of(answer, product, since_us, &sections[count], TRACES_WANTED);

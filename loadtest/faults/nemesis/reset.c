@@ -2,8 +2,6 @@
 #include "loadtest/faults/fault.h"
 
 #include "base/clock.h"
-#include "loadtest/cli/complain.h"
-#include "loadtest/cli/interrupt.h"
 
 enum { FEW = 5, SOME = 40, MANY = 2000 };
 
@@ -11,7 +9,7 @@ enum { FEW = 5, SOME = 40, MANY = 2000 };
 static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
 {
     struct service_client *client = run->testbed->base.clients[FAULT_INSTANCES - 1];
-    const struct fault_subject *subject = &run->subjects[i];
+    struct fault_subject *subject = &run->subjects[i];
     struct sale_change *change = &run->history->changes[i];
     const char *kind = stock_kinds[subject->strategy->take_stock->kind].name;
     bool scarce = random_up_to(&run->random, 2) == 0;
@@ -22,9 +20,10 @@ static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
     bool changed = keeps_orders ? service_client_replace(client, subject->product, stock, kind, "4.90")
                                 : service_client_reset(client, subject->product, stock, kind);
     change->ended_us = monotonic_us();
-    if (!changed && !interrupted())
-        complain("%s", service_client_error(client));
-    return changed;
+    if (changed)
+        return true;
+    change->ended_us = 0; /* nothing is known of it */
+    return fault_note_refusal(run, FAULT_INSTANCES - 1, subject);
 }
 
 /* Each product is changed once in a cycle: a second change would hide what the first one broke. */

@@ -116,13 +116,6 @@ void fault_service_kill(struct fault_testbed *testbed, int i)
     (void)child_wait(&testbed->base.services[i], SERVICE_DOWN_MS, false);
 }
 
-bool fault_service_set_think(struct fault_testbed *testbed, int i, int64_t think_ms)
-{
-    struct service_client *client = testbed->base.clients[i];
-    return service_client_switch(client, 0, "atomic-decrement", think_ms, SAME_LOCK_WAIT, SAME_IN_TURN) ||
-           service_client_failed(client);
-}
-
 /* ---- the proxies --------------------------------------------------------------------------------------- */
 
 static void close_proxies(struct fault_testbed *testbed)

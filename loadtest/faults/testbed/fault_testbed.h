@@ -41,9 +41,6 @@ bool fault_testbed_arrange(struct fault_testbed *testbed, const struct fault_tes
 bool fault_service_start(struct fault_testbed *testbed, int i);
 /* Kills a service, and waits for its end. */
 void fault_service_kill(struct fault_testbed *testbed, int i);
-/* Sets how long each order at a service thinks between its read and its write, under every strategy. */
-bool fault_service_set_think(struct fault_testbed *testbed, int i, int64_t think_ms);
-
 /* Sets by how many seconds the clock of "service-1", "redis", … is wrong. It must have been started with clock_shim. */
 bool fault_clock_set(struct fault_testbed *testbed, const char *name, int64_t seconds);
 
