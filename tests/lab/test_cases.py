@@ -72,3 +72,13 @@ def test_cause(file, options, sentence):
     assert ran.returncode == 1, ran.stdout + ran.stderr
     shown = json.loads(ran.stdout)["counterexample"]
     assert sentence in shown["cause"], shown
+
+
+@pytest.mark.parametrize("file", ["04-medusa-two-lines/shop.json", "05-medusa-orphaned-order/shop.json", "own/mistakes.json"])
+def test_check_says_what_it_counted(file):
+    """None of these is a lost update, and not all need concurrency."""
+    options = ["--env", "MODE=ignored-zero"] if "mistakes" in file else []
+    ran = subprocess.run([BUILD / "loadtest", "check", FOLDER / file, *options], capture_output=True, text=True, timeout=120, check=False)
+    says = " ".join(ran.stdout.split())
+    assert ran.returncode == 1 and re.search(r"Run 1: \d+ units? were sold beyond the stock", says), ran.stdout + ran.stderr
+    assert "loadtest explore shows which statements lead to it" in says and not re.search("lost update|read the same|checked the stock", says), says

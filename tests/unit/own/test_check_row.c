@@ -4,6 +4,7 @@
 #include "loadtest/own/check_row.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char INVARIANT[] = "SELECT false";
 
@@ -131,6 +132,33 @@ static void test_default_stock(void **state)
         assert_int_equal(check_default_stock(units, 7) % units, units - 1);
 }
 
+/* The note says what was counted, and not how it came to that. */
+static void test_an_oversell_is_no_diagnosis(void **state)
+{
+    static const struct {
+        json_int_t drift;
+        const char *says;
+    } NOTES[] = {
+        {0, "Run 1: 3 units were sold beyond the stock. loadtest explore shows"},
+        {2,
+         "Run 1: 3 units were sold beyond the stock, and the stock went down by 2 units less than were sold. loadtest explore shows"},
+        {-2,
+         "Run 1: 3 units were sold beyond the stock, and the stock went down by 2 units more than were sold. loadtest explore shows"},
+    };
+    for (size_t i = 0; i < COUNT(NOTES); i++) {
+        struct notes notes = {0};
+        json_t *document = json_pack("{s:{s:i, s:i}, s:[{s:i, s:i, s:I, s:s}]}", "settings", "requests", 10,
+                                     "units", 1, "rows", "run", 1, "oversold", 3, "drift", NOTES[i].drift,
+                                     "verdict", "oversold");
+        assert_non_null(document);
+        assert_true(check_result.notes(document, &notes));
+        assert_int_equal(strncmp(notes.item[0].text, NOTES[i].says, strlen(NOTES[i].says)), 0);
+        assert_null(strstr(notes.item[0].text, "lost update"));
+        notes_free(&notes);
+        json_decref(document);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_names_of_allowed_verdicts),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_default_stock),
+        cmocka_unit_test(test_an_oversell_is_no_diagnosis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
