@@ -142,7 +142,26 @@ struct pair {
     size_t misses, sees; /* steps of x that return rows; NO_STEP: none */
     size_t misses_pair,
         sees_pair; /* two steps with the same SQL, the first one misses y, the second one sees it */
+    size_t inside; /* a step of x with several results: one misses y, and a later one sees it; NO_STEP */
 };
+
+static bool sees_inside(const struct classifier *classifier, const struct pair *pair, size_t step)
+{
+    const json_t *here = results_of(classifier, &classifier->here, step),
+                 *without = results_of(classifier, &pair->without_y, step),
+                 *xy = results_of(classifier, &pair->xy->outcome, step),
+                 *yx = results_of(classifier, &pair->yx->outcome, step);
+    bool misses = false;
+    for (size_t i = 0; i < json_array_size(here); i++) {
+        const json_t *result = json_array_get(here, i);
+        bool is_same = same(classifier, result, json_array_get(without, i));
+        if (!is_same && misses)
+            return true;
+        misses |= is_same && json_object_get(result, "rows") &&
+                  !same(classifier, json_array_get(xy, i), json_array_get(yx, i));
+    }
+    return false;
+}
 
 static void look_at_step(const struct classifier *classifier, struct pair *pair, size_t step)
 {
@@ -154,6 +173,8 @@ static void look_at_step(const struct classifier *classifier, struct pair *pair,
         pair->sees = step;
     if (!sees && depends && returns_rows(here) && pair->misses == NO_STEP)
         pair->misses = step;
+    if (pair->inside == NO_STEP && sees_inside(classifier, pair, step))
+        pair->inside = step;
 }
 
 /* Two steps of x with the same SQL, of which one misses y and one sees it. */
@@ -182,7 +203,7 @@ static bool look_at_pair(struct classifier *classifier, struct pair *pair)
 {
     const struct spec_session *x = &classifier->spec->sessions[pair->x];
     const uint8_t xy[] = {(uint8_t)pair->x, (uint8_t)pair->y}, yx[] = {xy[1], xy[0]};
-    pair->misses = pair->sees = NO_STEP;
+    pair->misses = pair->sees = pair->inside = NO_STEP;
     pair->xy = serial_run(classifier->serial, classifier->execution, xy, 2);
     pair->yx = serial_run(classifier->serial, classifier->execution, yx, 2);
     if (!pair->xy || !pair->yx || !run_with(classifier, pair->all & ~(1u << pair->y), &pair->without_y))
@@ -254,23 +275,71 @@ static bool classify_dirty_read(struct classifier *classifier, const struct pair
 
 /* ---- writes -------------------------------------------------------------------------------------------- */
 
-/* The first row of BEFORE that is neither in ONE nor in OTHER: both executions changed it. NULL: there is none. */
-static const json_t *find_common_change(const json_t *before, const json_t *one, const json_t *other)
+static bool has_row(const json_t *tables, const json_t *row)
 {
-    size_t i, n;
-    json_t *row, *candidate;
-    json_array_foreach(before, i, row) {
-        bool is_kept = false;
-        json_array_foreach(one, n, candidate) {
-            is_kept = is_kept || json_equal(row, candidate);
-        }
-        json_array_foreach(other, n, candidate) {
-            is_kept = is_kept || json_equal(row, candidate);
-        }
-        if (!is_kept)
-            return row;
+    size_t i;
+    json_t *candidate;
+    json_array_foreach(tables, i, candidate) {
+        if (json_equal(row, candidate))
+            return true;
+    }
+    return false;
+}
+
+static size_t count_table(const json_t *tables, const char *table)
+{
+    size_t i, count = 0;
+    json_t *row;
+    json_array_foreach(tables, i, row) {
+        count += strcmp(json_string_value(json_array_get(row, 0)), table) == 0;
+    }
+    return count;
+}
+
+/* The tables in the schedule, without any session, and with one of the two alone. */
+struct ends {
+    const json_t *here, *none, *only_x, *only_y;
+};
+
+/* The table of a row that each of the two changes alone, and both change in the schedule. There, an insert in the place of the change would make
+ * the table longer. NULL: there is none. */
+static const char *find_common_change(const struct ends *ends)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(ends->none, i, row) {
+        const char *table = json_string_value(json_array_get(row, 0));
+        if (!has_row(ends->only_x, row) && !has_row(ends->only_y, row) && !has_row(ends->here, row) &&
+            count_table(ends->here, table) + count_table(ends->none, table) ==
+                count_table(ends->only_x, table) + count_table(ends->only_y, table))
+            return table;
     }
     return NULL;
+}
+
+/* Is a row of TABLE in the schedule as the session makes it that runs ALONE? */
+static bool has_version(const struct ends *ends, const json_t *alone, const char *table)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(alone, i, row) {
+        if (strcmp(json_string_value(json_array_get(row, 0)), table) == 0 && !has_row(ends->none, row) &&
+            has_row(ends->here, row))
+            return true;
+    }
+    return false;
+}
+
+/* Does the last step of x come after the last one of y? */
+static bool ends_later(const struct classifier *classifier, size_t x, size_t y)
+{
+    bool later = false;
+    for (size_t i = 0; i < classifier->count; i++) {
+        size_t session = classifier->spec->steps[classifier->steps[i]].session;
+        if (session == x || session == y)
+            later = session == x;
+    }
+    return later;
 }
 
 static bool classify_writes(struct classifier *classifier, const struct pair *pair, const struct pair *back,
@@ -286,26 +355,29 @@ static bool classify_writes(struct classifier *classifier, const struct pair *pa
         !serial_find_tables(classifier->serial, classifier->execution, pair->all, classifier->here.tables,
                             &found))
         return false;
-    const json_t *row = find_common_change(none->outcome.tables, only_x->outcome.tables,
-                                           only_y->outcome.tables);
-    const char *table = row ? json_string_value(json_array_get(row, 0)) : "";
+    const struct ends ends = {classifier->here.tables, none->outcome.tables, only_x->outcome.tables,
+                              only_y->outcome.tables};
+    const char *table = find_common_change(&ends);
     bool knows_nothing = pair->misses == NO_STEP, is_x = same_tables(classifier, &only_x->outcome),
-         is_y = same_tables(classifier, &only_y->outcome);
+         is_y = same_tables(classifier, &only_y->outcome), is_one = is_x || is_y,
+         has_x = is_x || (table && has_version(&ends, ends.only_x, table)),
+         has_y = is_y || (table && has_version(&ends, ends.only_y, table));
     /* Where one of them writes without having read, the end alone can show that something was lost. */
-    if (row && (is_x || is_y || !knows_nothing) && !(found && (knows_nothing || !(is_x || is_y)))) {
-        const char *lost = is_x ? second : first, *kept = is_x ? first : second;
+    if (table && (found ? is_one && !knows_nothing : is_one || (!knows_nothing && (has_x || has_y)))) {
+        bool keeps_x = has_x && has_y ? ends_later(classifier, pair->x, pair->y) : has_x;
+        const char *lost = keeps_x ? second : first, *kept = keeps_x ? first : second;
         *ret_named = name_it(
             classifier, FINDING_LOST_UPDATE, both,
             "%s and %s change the same row of %s. %s wrote without having seen what %s wrote, so the "
             "update of %s is lost.",
             first, second, table, kept, lost, lost);
-    } else if (row && !knows_nothing) {
+    } else if (table && !knows_nothing) {
         *ret_named = name_it(
             classifier, FINDING_NON_REPEATABLE_READ, both,
             "Step %s of %s returns a row of %s as it was before %s changed it. %s then changes the row "
             "that %s has written.",
             step_name(classifier, pair->misses), first, table, second, first, second);
-    } else if (!knows_nothing && back->misses != NO_STEP && (is_x || is_y)) {
+    } else if (!knows_nothing && back->misses != NO_STEP && is_one) {
         *ret_named = name_it(
             classifier, FINDING_READ_SKEW, both,
             "Step %s of %s returns the state before %s, and a later step acts on the state after it.",
@@ -338,6 +410,12 @@ static bool classify_reads(struct classifier *classifier, const struct pair *pai
             step_name(classifier, pair->misses_pair), step_name(classifier, pair->sees_pair), x,
             is_phantom ? "rows" : "values", y);
     }
+    if (pair->inside != NO_STEP)
+        return name_it(
+            classifier, FINDING_NON_REPEATABLE_READ, both,
+            "Step %s of %s reads more than once. Its first result is the state before %s, and a later one "
+            "the state after it.",
+            step_name(classifier, pair->inside), x, y);
     if (pair->misses == NO_STEP || pair->sees == NO_STEP ||
         !returns_rows(results_of(classifier, &classifier->here, pair->sees)))
         return false;
@@ -364,6 +442,38 @@ static bool classify_pair(struct classifier *classifier, size_t x, size_t y, uin
     return well;
 }
 
+/* Adds where the outcome differs from the serial execution that is nearest to it. */
+static void add_difference(struct classifier *classifier, uint32_t sessions)
+{
+    const struct serial_outcome *nearest = NULL;
+    struct difference difference, first = {.where = ""};
+    size_t fewest = SIZE_MAX, used = strlen(classifier->finding->text);
+    char names[300] = "";
+    for (size_t i = 0; i < classifier->serial->count; i++) {
+        const struct serial_outcome *item = &classifier->serial->item[i];
+        uint32_t has = 0;
+        for (size_t n = 0; n < item->count; n++)
+            has |= 1u << item->order[n];
+        size_t differences = has != sessions
+                                 ? SIZE_MAX
+                                 : sql_outcome_difference(classifier->execution, &classifier->here,
+                                                          &item->outcome, &difference);
+        if (differences < fewest) {
+            fewest = differences;
+            first = difference;
+            nearest = item;
+        }
+    }
+    if (!nearest || !first.where[0])
+        return;
+    for (size_t n = 0, length = 0; n < nearest->count && length < sizeof names; n++)
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%.50s", n ? " " : "",
+                                   session_name(classifier, nearest->order[n]));
+    (void)snprintf(classifier->finding->text + used, sizeof classifier->finding->text - used,
+                   " In %s: %s here, and %s in the serial execution %s.", first.where, first.one, first.other,
+                   names);
+}
+
 static bool classify_anomaly(struct classifier *classifier, uint32_t sessions)
 {
     struct sql_execution *execution = classifier->execution;
@@ -384,6 +494,7 @@ static bool classify_anomaly(struct classifier *classifier, uint32_t sessions)
     if (!named)
         (void)name_it(classifier, FINDING_NOT_SERIALIZABLE, sessions,
                       "No serial execution of the sessions gives this outcome.");
+    add_difference(classifier, sessions);
     return true;
 }
 

@@ -26,7 +26,7 @@ enum finding_kind {
 struct finding {
     enum finding_kind kind;
     uint32_t sessions; /* those between which it happened; 0: not known */
-    char text[600];    /* one or two sentences */
+    char text[1400];   /* a few sentences */
 };
 
 /* "lost-update"; static storage. */

@@ -237,11 +237,15 @@ static bool is_reproducible(struct spec_search *search)
         return false;
     char *text = sql_outcome_text(&again, all);
     bool same = text && strcmp(text, first->text) == 0;
-    if (!same)
+    if (!same) {
+        struct difference difference;
+        (void)sql_outcome_difference(&search->execution, &first->outcome, &again, &difference);
         complain(
             "%s: two serial executions in the same sequence give different results. Select only values that "
-            "depend on the schedule, and sort rows",
-            search->settings->path);
+            "depend on the schedule, and sort rows. In %s: %s in one, and %s in the other. A column whose "
+            "DEFAULT is a time or a random value is left out",
+            search->settings->path, difference.where, difference.one, difference.other);
+    }
     free(text);
     sql_outcome_free(&again);
     return same;

@@ -136,6 +136,8 @@ void sql_execution_close(struct sql_execution *execution)
 
 void sql_execution_forget_tables(struct sql_execution *execution)
 {
+    json_decref(execution->columns);
+    execution->columns = NULL;
     free(execution->tables_sql);
     execution->tables_sql = NULL;
     execution->tables_known = false;

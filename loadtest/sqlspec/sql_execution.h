@@ -4,6 +4,7 @@
 
 #include "loadtest/explore/core/statement_inside.h"
 #include "loadtest/sqlspec/connections.h"
+#include "loadtest/sqlspec/difference/difference.h"
 #include "loadtest/sqlspec/numbers/sequences.h"
 
 #define NO_STEP SIZE_MAX
@@ -39,6 +40,7 @@ struct sql_execution {
     bool said;                /* that a step takes long */
     struct routines routines; /* of PostgreSQL; none of MariaDB */
     size_t inside;            /* the first step that ran as a transaction and is not atomic; NO_STEP */
+    json_t *columns;          /* {table: [name…]} of the tables that are compared */
     char *tables_sql;         /* reads the tables; NULL: there are none */
     /* Of the current execution: */
     size_t running
@@ -57,6 +59,10 @@ struct sql_execution {
     uint64_t fingerprint; /* of results and waits up to a deadlock: equal in every run of the same steps */
     bool failed, began;   /* BEGAN: the setup of the file has run, and not its teardown */
 };
+
+/* Where two outcomes of EXECUTION differ: as difference_find. */
+size_t sql_outcome_difference(const struct sql_execution *execution, const struct sql_outcome *one,
+                              const struct sql_outcome *other, struct difference *ret_first);
 
 /* Prepares for executions on CONNECTIONS, which must outlive it. */
 void sql_execution_open(struct sql_execution *execution, struct connections *connections);

@@ -62,6 +62,26 @@ bool sql_tables_equal(const struct numbers *numbers, json_t *one, json_t *other)
     return left && right && sql_results_equal(numbers, left, right);
 }
 
+/* {step: results} of all sessions. */
+static json_t *steps_of(const struct sql_outcome *outcome)
+{
+    json_t *steps = json_object();
+    for (size_t i = 0; i < SPEC_SESSIONS_MAX; i++)
+        if (outcome->sessions[i])
+            (void)json_object_update(steps, outcome->sessions[i]);
+    return steps;
+}
+
+size_t sql_outcome_difference(const struct sql_execution *execution, const struct sql_outcome *one,
+                              const struct sql_outcome *other, struct difference *ret_first)
+{
+    json_auto_t *left = steps_of(one), *right = steps_of(other);
+    const struct difference_side one_side = {.steps = left, .tables = one->tables},
+                                 other_side = {.steps = right, .tables = other->tables};
+    return difference_find(&execution->sequences.numbers, &one_side, &other_side, execution->columns,
+                           ret_first);
+}
+
 /* SQL that reads all tables. The specification makes the same ones in every execution. */
 static bool know_tables(struct sql_execution *execution)
 {
@@ -79,7 +99,12 @@ static bool know_tables(struct sql_execution *execution)
     }
     const json_t *rows = json_object_get(json_array_get(control->results, 0), "rows");
     FILE *out = open_memstream(&sql, &size);
+    execution->columns = json_object();
     json_array_foreach(rows, i, row) {
+        const char *table = json_string_value(json_array_get(row, 1)),
+                   *columns = json_string_value(json_array_get(row, 2));
+        if (table && columns)
+            (void)json_object_set_new(execution->columns, table, json_loads(columns, 0, NULL));
         if (out)
             (void)fprintf(out, "%s(%s)", i ? " UNION ALL " : "", json_string_value(json_array_get(row, 0)));
     }

@@ -273,6 +273,36 @@ def test_results_that_are_different_each_time_are_refused(stack, spec):
     path = spec("session s step a { SELECT clock_timestamp() }\nsession t step b { SELECT 1 }\n")
     error = explore(path, "--database", stack.url, status=3)
     assert "give different results. Select only values that depend on the schedule" in error, error
+    assert re.search(r"In step a, column clock_timestamp: '20.+' in one, and '20.+' in the other\.", error), error
+
+
+@pytest.mark.parametrize(
+    ("column", "made"),
+    [
+        ("at timestamptz DEFAULT date_trunc('milliseconds', CAST('now' AS text)::timestamptz)", ""),
+        ("at uuid", "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $f$BEGIN new.at := gen_random_uuid(); RETURN new; END$f$;"),
+        ("at timestamptz", "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $f$BEGIN new.at := clock_timestamp(); RETURN new; END$f$;"),
+    ],
+)  # fmt: skip
+def test_a_column_with_a_different_value_each_time_is_named(stack, spec, column, made):
+    trigger = "CREATE TRIGGER t BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION f();" if made else ""
+    path = spec(f"setup {{ CREATE TABLE orders (who text, {column}); {made} {trigger} }}\n"
+                f"teardown {{ DROP TABLE orders; DROP FUNCTION IF EXISTS f; }}\n"
+                "session s setup { BEGIN } step a { INSERT INTO orders (who) VALUES ('s') } step b { COMMIT }\nsession t step c { SELECT 1 }\n")
+    error = explore(path, "--database", stack.url, status=3)
+    assert re.search("In table orders, column at: .+ in one, and .+ in the other", error), error
+
+
+def test_a_difference_names_table_column_and_values(stack, spec):
+    found = search(SPECS / "lost-update.spec", "--database", stack.url, status=1)[1]
+    assert "In step r2, column units: 10 here, and 9 in the serial execution s1 s2." in found["lost-update"]["text"], found
+    path = spec("""setup { CREATE TABLE t (id int, n int); INSERT INTO t VALUES (1, 1), (2, 1) }
+teardown { DROP TABLE t }
+session s setup { BEGIN ISOLATION LEVEL REPEATABLE READ } step a { UPDATE t SET n = (SELECT sum(n) FROM t) WHERE id = 1 } step b { COMMIT }
+session u setup { BEGIN ISOLATION LEVEL REPEATABLE READ } step c { UPDATE t SET n = (SELECT sum(n) FROM t) WHERE id = 2 } step d { COMMIT }
+""")
+    found = search(path, "--database", stack.url, status=1)[1]
+    assert "In table t, column n: 2 here, and 3 in the serial execution" in found["not-serializable"]["text"], found
 
 
 def test_numbers_of_sequences_are_not_compared(stack, spec):

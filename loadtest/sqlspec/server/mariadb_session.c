@@ -402,7 +402,8 @@ static const char *const RESET[] = {
 /* Columns whose value is another one in each run are left out; IS_COUNTER is a condition for those that count. */
 #define TABLES_SQL(IS_COUNTER)                                                                                   \
     "SELECT CONCAT('SELECT ', QUOTE(c.table_name), ' AS tbl, JSON_ARRAY(', GROUP_CONCAT('`', c.column_name, '`'" \
-    " ORDER BY c.ordinal_position), ') AS contents FROM `', c.table_name, '` ORDER BY 2 LIMIT 1001')"            \
+    " ORDER BY c.ordinal_position), ') AS contents FROM `', c.table_name, '` ORDER BY 2 LIMIT 1001'),"           \
+    " c.table_name, CONCAT('[', GROUP_CONCAT(JSON_QUOTE(c.column_name) ORDER BY c.ordinal_position), ']')"       \
     " FROM information_schema.COLUMNS c JOIN information_schema.TABLES t"                                        \
     " ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'"        \
     " WHERE c.table_schema = DATABASE() AND (c.extra NOT LIKE '%auto_increment%' OR " IS_COUNTER ")"             \

@@ -288,7 +288,8 @@ static const char *const RESET[] = {"DISCARD ALL", "SET deadlock_timeout = '100m
  * sequence. */
 #define TABLES_SQL(SEQUENCES)                                                                                    \
     "SELECT format('SELECT %L AS \"table\", t::text FROM (SELECT %s FROM %I.%I) t ORDER BY 2 LIMIT 1001',"       \
-    " c.relname, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), n.nspname, c.relname)"              \
+    " c.relname, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), n.nspname, c.relname),"             \
+    " c.relname, json_agg(a.attname ORDER BY a.attnum)::text"                                                    \
     " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"                                             \
     " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"                         \
     " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"                                        \

@@ -57,7 +57,7 @@ struct sql_driver {
     /* A deadlock ends the transaction without a trace, so that the session's next statement would run outside of it. */
     bool ends_silently;
     /* SQL for a control session: one text for each table of the current schema, which returns the table's contents in the
-     * sequence of its rows. */
+     * sequence of its rows; then the name of the table, and its columns as an array in JSON. */
     const char *tables_sql;
     /* The same, with the columns whose numbers sequences generate that count from 1934617001 on. */
     const char *numbered_tables_sql;
