@@ -5,6 +5,7 @@
 #include "db/stock/kinds.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/wait_note.h"
 #include "loadtest/compare/finding.h"
 #include "loadtest/report/events.h"
 
@@ -119,6 +120,7 @@ bool scrape_all(struct testbed *testbed, const char *strategy, struct scrape *re
 bool settled_books(struct testbed *testbed, int64_t product, struct books *ret_books)
 {
     int64_t end = monotonic_us() + (int64_t)SETTLE_MS * 1000, least = INT64_MAX;
+    struct wait_note note = {0};
     for (size_t i = 0; i < testbed->count;) {
         int64_t looked_us = monotonic_us();
         if (!service_client_audit(testbed->clients[i], product, ret_books))
@@ -134,6 +136,8 @@ bool settled_books(struct testbed *testbed, int64_t product, struct books *ret_b
                      ret_books->in_flight);
             return false;
         } else {
+            wait_note(&note, "%" PRId64 " orders that %s has in progress, at most %d s without progress",
+                      ret_books->in_flight, service_client_url(testbed->clients[i]), SETTLE_MS / 1000);
             int64_t share_ms = (monotonic_us() - looked_us) / 1000 * SETTLE_SHARE;
             if (!sleep_unless_interrupted(share_ms > SETTLE_POLL_MS ? share_ms : SETTLE_POLL_MS))
                 return false;
@@ -276,6 +280,7 @@ static bool run_phase(struct testbed *testbed, const struct plan *plan, const st
         .settled = requests > 0 ? SETTLED : 0,
         .stuck_ms = requests > 0 ? STUCK_MS : 0,
         .patience_ms = plan->patience_ms,
+        .what = subject->name,
         .progress = show_load,
         .context = watched,
     };

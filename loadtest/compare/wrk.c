@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/wait_note.h"
 #include "loadtest/json/members.h"
 #include "loadtest/testbed/paths.h"
 
@@ -235,6 +236,8 @@ static bool set_env(char **env, const struct load *load)
 static bool attend(struct listener *listener, struct child *wrk)
 {
     const struct load *load = listener->load;
+    int64_t heard_us = 0;
+    struct wait_note note = {0};
     int64_t ended_us = 0, told_us = 0; /* when all was in; when wrk was last told to end */
     while (!interrupted()) {
         struct pollfd wait = {.fd = wrk->out, .events = POLLIN};
@@ -253,12 +256,20 @@ static bool attend(struct listener *listener, struct child *wrk)
                 complain("wrk did not exit after SIGINT");
                 return false;
             }
+        } else if (heard_us != listener->heard_us) {
+            heard_us = listener->heard_us;
+            note = (struct wait_note){.since_us = heard_us};
         } else if (now - listener->heard_us > load->patience_ms * 1000) {
             char patience[32];
             complain("the service answered no order for %s: see its log, or use a longer --patience",
                      duration_text(load->patience_ms, patience));
             return false;
         }
+        char patience[32];
+        if (ended_us == 0)
+            wait_note(&note, "an answer to an order%s%s: none has come for %d s (--patience %s)",
+                      load->what ? " of " : "", load->what ? load->what : "", WAIT_NOTE_MS / 1000,
+                      duration_text(load->patience_ms, patience));
         if (!testbed_alive(load->testbed))
             return false;
     }

@@ -21,6 +21,7 @@ struct load {
         stuck_ms; /* orders whose answer says retry are sent again, until one of a client's orders has got no
                             other answer for so long; 0: they are not */
     int64_t patience_ms; /* give up after so long without a single answer */
+    const char *what;    /* what orders, for a message about a wait: a strategy; NULL: not said */
     /* Called every now and then; may be NULL. */
     void (*progress)(void *context, int64_t answers, int64_t created, double elapsed_s);
     void *context;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/wait_note.h"
 #include "loadtest/faults/checker/sections.h"
 #include "loadtest/testbed/redis_cli.h"
 
@@ -108,6 +109,8 @@ static bool judge(struct fault_run *run)
 static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_ms, bool *ret_all)
 {
     int64_t now_us = monotonic_us(), end_us = now_us + wait_ms * 1000, stuck_us = now_us + STUCK_MS * 1000;
+    struct wait_note note = {0};
+    const char *last = "";
     for (*ret_all = false; !*ret_all && (now_us = monotonic_us()) < end_us;) {
         fault_show_progress(run);
         *ret_all = true;
@@ -115,8 +118,13 @@ static bool await_service(struct fault_run *run, int64_t since_us, int64_t wait_
             /* The flaw need not show twice. */
             bool given_up = (run->subjects[i].expected & SEEN_STUCK) &&
                             (run->subjects[i].stuck || now_us > stuck_us);
-            *ret_all &= given_up || fault_history_served(run->history, i) > since_us;
+            bool served = given_up || fault_history_served(run->history, i) > since_us;
+            *ret_all &= served;
+            last = served ? last : run->subjects[i].strategy->name;
         }
+        if (!*ret_all)
+            wait_note(&note, "an order of %s to be served, under the fault %s, at most %" PRId64 " s", last,
+                      run->fault->name, wait_ms / 1000);
         if (!*ret_all && !sleep_unless_interrupted(POLL_MS))
             return false;
     }

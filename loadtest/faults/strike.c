@@ -54,6 +54,8 @@ void fault_strike(struct fault_run *run)
 void fault_begin_cycle(struct fault_run *run)
 {
     fault_history_begin_cycle(run->history);
+    /* In the other kinds of cycle one order is in progress for seconds, also if it is written later. */
     for (size_t i = 0; i < run->count; i++)
-        run->history->writes_later[i] = fault_writes_later(&run->subjects[i]);
+        run->history->writes_later[i] = run->fault->cycle == CYCLE_LOAD &&
+                                        fault_writes_later(&run->subjects[i]);
 }

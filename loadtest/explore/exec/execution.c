@@ -166,6 +166,14 @@ bool execution_start(void *self)
 
 /* ---- enabled transitions --------------------------------------------------------------------------------------- */
 
+static bool has_begun(const struct execution *execution, size_t actor)
+{
+    for (size_t i = 0; i < execution->transition_count; i++)
+        if (execution->transitions[i].actor == actor)
+            return true;
+    return false;
+}
+
 size_t execution_enabled(void *self, struct transition *ret_transitions)
 {
     struct execution *execution = self;
@@ -173,6 +181,8 @@ size_t execution_enabled(void *self, struct transition *ret_transitions)
     pthread_mutex_lock(&execution->trace.mutex);
     for (size_t i = 0; i < execution->settings.actors; i++) {
         const struct actor *actor = &execution->actors[i];
+        if (execution->settings.alike && i > 0 && !has_begun(execution, i - 1))
+            break;
         if (actor->state == ACTOR_HELD || (actor->state == ACTOR_WAITING && actor->may_try))
             ret_transitions[count++] = (struct transition){(uint8_t)i, TRANSITION_STEP};
     }

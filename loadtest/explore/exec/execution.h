@@ -23,6 +23,8 @@ struct execution_settings {
     int64_t quantities[ACTORS_MAX];
     unsigned
         faults; /* SHOWN_BY_EXPIRY, SHOWN_BY_CRASH (enum shown_by) and WAITS_END, or-ed: one such fault in each schedule */
+    bool
+        alike; /* all orders are the same, so they begin in one sequence only: the others are the same schedules */
     bool records;        /* keeps the requests that the orders send (base/recorder.h) */
     bool follows_script; /* any number of faults, and those that only scripts may have */
     unsigned

@@ -45,6 +45,9 @@ static const struct column COLUMNS[] = {
      "schedules of the second search: two orders of two units, a stock of three, and a wait that may time out"},
     {"larger_orders.oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1,
      "schedules of the second search that oversold"},
+    {"three_orders.schedules", "three orders", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
+     "schedules of the third search: three orders of one unit, a stock of one, and at most one preemption; only of locks that declare to "
+     "be fair"},
     {"false_refusals", "false refusals", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
      "schedules in which an order was refused as sold out although enough units were left"},
     {"leaked_locks", "leaked locks", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
@@ -74,7 +77,10 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
         ret_title + used, size - used, " of %" PRId64 " orders (quantity %s) with a stock of %" PRId64,
         result_number(settings, "actors"), quantities ? quantities : "?", result_number(settings, "stock"));
     if (json_is_true(json_object_get(settings, "larger_orders")) && used < size)
-        snprintf(ret_title + used, size - used, "; then of 2 orders (quantity 2) with a stock of 3");
+        snprintf(
+            ret_title + used, size - used,
+            "; then of 2 orders (quantity 2) with a stock of 3; of fair locks also of 3 orders with at most "
+            "one preemption");
 }
 
 static void print_headline(const json_t *document, char *ret_headline, size_t size)
@@ -111,7 +117,8 @@ static bool add_notes(const json_t *document, struct notes *notes)
     int64_t schedules = 0;
     json_array_foreach(rows, i, row) {
         schedules += result_number(row, "schedules") +
-                     result_number(json_object_get(row, "larger_orders"), "schedules");
+                     result_number(json_object_get(row, "larger_orders"), "schedules") +
+                     result_number(json_object_get(row, "three_orders"), "schedules");
         if (*result_text(row, "broken_by"))
             well &= notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
                               result_text(row, "broken_by"));

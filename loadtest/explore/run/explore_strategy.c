@@ -55,6 +55,8 @@ static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign
     const struct totals *t = &campaign->totals;
     const struct execution_settings *settings = &campaign->execution.settings;
     enum verdict verdict = explore_verdict(settings, t, campaign->complete);
+    if (plan->three && verdict == VERDICT_UNKNOWN && campaign->search.done)
+        verdict = VERDICT_OK; /* the schedules beyond the bound are not meant */
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *first = campaign_counterexample(campaign), *further = campaign_further_counterexamples(campaign);
     char why[600];
@@ -112,7 +114,9 @@ static bool name_checkpoint(const struct explore_plan *plan, struct campaign *ca
     json_auto_t *steps = steps_json(&campaign->execution);
     bool larger = plan->twice && plan->faults == WAITS_END; /* the second search of the strategy */
     int length = snprintf(c->path, sizeof c->path, "%s/%s%s.checkpoint", plan->checkpoints, strategy->name,
-                          larger ? "-larger-orders" : "");
+                          plan->three ? "-three-orders"
+                          : larger    ? "-larger-orders"
+                                      : "");
     size_t used = (size_t)snprintf(c->identity, sizeof c->identity,
                                    "%s, faults %u, never %u, stock %" PRId64 ", bound %" PRId64
                                    ", sample %" PRId64 ", pct %" PRId64 ", seed %" PRId64 ", show %" PRId64
@@ -134,6 +138,7 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
                                           .actors = (size_t)plan->actors,
                                           .stock = plan->stock,
                                           .faults = plan->faults,
+                                          .alike = plan->three,
                                           .never = plan->never};
     memcpy(settings.quantities, plan->quantities, sizeof settings.quantities);
     if (!strategy->lock && plan->faults == SHOWN_BY_EXPIRY)
@@ -165,37 +170,59 @@ static json_t *search(const struct explore_plan *plan, const struct strategy *st
     return row;
 }
 
-/* The progress of two searches as that of one. */
-struct half {
+/* The progress of several searches as that of one. */
+struct part {
     campaign_progress *progress;
     void *context;
-    double done;
+    double done, share; /* of all searches: done before this one, and this one's */
 };
 
-static void report_half(void *context, double share)
+static void report_part(void *context, double share)
 {
-    const struct half *half = context;
-    if (half->progress)
-        half->progress(half->context, half->done + share / 2);
+    const struct part *part = context;
+    if (part->progress)
+        part->progress(part->context, part->done + share * part->share);
 }
 
-/* Adds the second search to the row. The counts stay those of the first; the counterexample is the second's if the first has
- * none. */
-static bool add_larger(json_t *row, json_t *larger)
+/* Adds a further search to the row as NAME. The counts stay those of the first; the counterexample is the further one's if none was there
+ * before. */
+static bool add_further(json_t *row, const char *name, const struct explore_plan *plan, json_t *further)
 {
     static const char *const TAKEN_OVER[] = {"witness", "broken_by", "reason"};
-    enum verdict verdict = explore_verdict_of_both(result_verdict(row), result_verdict(larger));
-    json_t *quantities = json_pack("[i, i]", LARGER_QUANTITY, LARGER_QUANTITY);
-    bool added = json_object_set_new(larger, "stock", json_integer(LARGER_STOCK)) == 0 &&
-                 json_object_set_new(larger, "quantities", quantities) == 0 &&
-                 json_object_set_new(row, "verdict", json_string(verdict_name(verdict))) == 0;
+    enum verdict verdict = explore_verdict_of_both(result_verdict(row), result_verdict(further));
+    json_t *quantities = json_array();
+    bool added = true;
+    for (int64_t i = 0; i < plan->actors; i++)
+        added &= json_array_append_new(quantities, json_integer(plan->quantities[i])) == 0;
+    added &= json_object_set_new(further, "stock", json_integer(plan->stock)) == 0;
+    added &= json_object_set_new(further, "quantities", quantities) == 0;
+    added &= json_object_set_new(row, "verdict", json_string(verdict_name(verdict))) == 0;
     for (size_t i = 0; i < sizeof TAKEN_OVER / sizeof TAKEN_OVER[0] && added; i++) {
-        json_t *member = json_object_get(larger, TAKEN_OVER[i]);
+        json_t *member = json_object_get(further, TAKEN_OVER[i]);
         const json_t *own = json_object_get(row, TAKEN_OVER[i]);
         if (member && !json_is_null(member) && (!own || json_is_null(own)))
             added = json_object_set(row, TAKEN_OVER[i], member) == 0;
     }
-    return added && json_object_set(row, "larger_orders", larger) == 0;
+    return added && json_object_set(row, name, further) == 0;
+}
+
+static struct explore_plan with_larger_orders(const struct explore_plan *plan)
+{
+    struct explore_plan larger = *plan;
+    larger.stock = LARGER_STOCK;
+    larger.faults = WAITS_END;
+    for (size_t i = 0; i < ACTORS_MAX; i++)
+        larger.quantities[i] = LARGER_QUANTITY;
+    return larger;
+}
+
+static struct explore_plan with_three_orders(const struct explore_plan *plan)
+{
+    struct explore_plan three = *plan;
+    three.three = true;
+    three.actors = THREE_ORDERS;
+    three.limits.bound = THREE_BOUND;
+    return three;
 }
 
 json_t *explore_strategy(const struct explore_plan *plan, const struct strategy *strategy,
@@ -205,25 +232,32 @@ json_t *explore_strategy(const struct explore_plan *plan, const struct strategy 
     const char *why_not = explore_not_possible(strategy);
     if (why_not)
         return row_without_figures(plan, strategy, VERDICT_UNAVAILABLE, why_not);
-    struct half half = {progress, context, 0};
-    json_t *row = search(plan, strategy, schema, url, plan->twice ? report_half : progress,
-                         plan->twice ? (void *)&half : context);
-    if (!row || !plan->twice || json_object_get(row, "reason"))
-        return row;
-    if (interrupted()) { /* without its second search the row has no verdict */
-        const char *verdict = verdict_name(explore_verdict_of_both(result_verdict(row), VERDICT_UNKNOWN));
-        json_object_set_new(row, "verdict", json_string(verdict));
-        return row;
+    bool fair = strategy->lock && strategy->lock->properties.fair && plan->limits.samples == 0;
+    const struct {
+        const char *name;
+        struct explore_plan plan;
+        bool runs;
+    } FURTHER[] = {
+        {"larger_orders", with_larger_orders(plan), plan->twice},
+        {"three_orders", with_three_orders(plan), plan->twice && fair},
+    };
+    double share = plan->twice ? fair ? 1.0 / 3 : 0.5 : 1;
+    struct part part = {progress, context, 0, share};
+    json_t *row = search(plan, strategy, schema, url, report_part, &part);
+    for (size_t i = 0; i < sizeof FURTHER / sizeof FURTHER[0]; i++) {
+        if (!row || !FURTHER[i].runs || json_object_get(row, "reason"))
+            continue;
+        if (interrupted()) { /* without its further searches the row has no verdict */
+            const char *verdict = verdict_name(explore_verdict_of_both(result_verdict(row), VERDICT_UNKNOWN));
+            json_object_set_new(row, "verdict", json_string(verdict));
+            return row;
+        }
+        part.done += share;
+        json_auto_t *further = search(&FURTHER[i].plan, strategy, schema, url, report_part, &part);
+        if (!further || !add_further(row, FURTHER[i].name, &FURTHER[i].plan, further)) {
+            json_decref(row);
+            row = NULL;
+        }
     }
-    struct explore_plan larger = *plan;
-    larger.stock = LARGER_STOCK;
-    larger.faults = WAITS_END;
-    for (size_t i = 0; i < ACTORS_MAX; i++)
-        larger.quantities[i] = LARGER_QUANTITY;
-    half.done = 0.5;
-    json_auto_t *second = search(&larger, strategy, schema, url, report_half, &half);
-    if (second && add_larger(row, second))
-        return row;
-    json_decref(row);
-    return NULL;
+    return row;
 }

@@ -1,4 +1,4 @@
-/* Explores one strategy: one or two campaigns, whose results become a row of the command's result. */
+/* Explores one strategy: one to three campaigns, whose results become a row of the command's result. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_RUN_EXPLORE_STRATEGY_H
 #define OVERSELL_LOADTEST_EXPLORE_RUN_EXPLORE_STRATEGY_H
 
@@ -13,12 +13,18 @@ struct explore_plan {
     unsigned never;  /* as in struct execution_settings */
     struct campaign_limits limits;
     const char *checkpoints; /* their folder; NULL: none */
-    bool twice;              /* runs a second search with larger orders: see below */
+    bool
+        twice; /* runs further searches: with larger orders, and of fair locks with three orders; see below */
+    bool three; /* this is the search with three orders */
 };
 
 /* The second search: two orders of two units, three in stock, so that only one can be served. It shows what orders of one unit
  * cannot: errors in quantities, units that are left over, waits that time out. */
 enum { LARGER_STOCK = 3, LARGER_QUANTITY = 2 };
+
+/* The third search, of a lock that declares to be fair: its queue has two waiters only if there are three orders. All their schedules would
+ * take hours, so each has at most THREE_BOUND preemptions. */
+enum { THREE_ORDERS = 3, THREE_BOUND = 1 };
 
 /* Why the strategy cannot be explored, or NULL. */
 const char *explore_not_possible(const struct strategy *strategy);

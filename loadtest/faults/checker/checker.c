@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/wait_note.h"
 #include "loadtest/faults/checker/judge.h"
 
 #define SETTLE_MS 60000 /* the other writers notice a dead writer within 5 s */
@@ -100,6 +101,7 @@ static bool settle(struct fault_testbed *testbed, struct fault_history *history,
 {
     int64_t end_us = monotonic_us() + (int64_t)SETTLE_MS * 1000;
     bool rests = false, written = false, arrived = false;
+    struct wait_note note = {0};
     while (!(rests && written && arrived) && monotonic_us() < end_us) {
         AUTO_RESULT rows = ask(testbed, &ST_BUSY, 0, 0);
         if (!rows || !all_written(testbed, history, first, count, &written) ||
@@ -107,6 +109,11 @@ static bool settle(struct fault_testbed *testbed, struct fault_history *history,
             !sleep_unless_interrupted(POLL_MS))
             return false;
         rests = db_cell_number(rows, 0, 0) == 0;
+        wait_note(&note, "%s, at most %d s",
+                  !rests     ? "sessions of the services that are busy in PostgreSQL"
+                  : !written ? "acknowledged orders that are not in the database"
+                             : "accepted orders that are not written yet",
+                  SETTLE_MS / 1000);
     }
     if (!rests)
         complain("orders are still under way after %d s", SETTLE_MS / 1000);
