@@ -142,12 +142,16 @@ def test_an_order_that_has_read_before_the_change(shops, change):
                 ends[name] = Background(lambda name=name: change(changing, products[name], kinds[name]))
             for name in some:
                 ends[name].result(60)
+            if some is at_once:
+                writes_later = {name for name in at_once if first[name].running}
         wrong = []
         for name in names:
             replies = [earlier[name], first[name].result(60), second[name].result(60)]
             try:
                 judges = judge_unsafe if name in others else judge
                 judges(selling, name, products[name], change, replies, ends[name].result(60))
+                if name in others and name in writes_later:
+                    assert replies[1].problem in ("conflict", "lock-lost"), f"{name} wrote over the change: {replies[1]}"
                 if name.endswith("-fenced"):
                     assert replies[1].problem == "conflict", f"{name} wrote over the change: {replies[1]}"
             except AssertionError as failure:
