@@ -23,7 +23,8 @@ struct service_client {
     struct curl_slist *headers;
     char *url;
     bool cleaning_up;
-    long status; /* of the last answer */
+    long status;     /* of the last answer */
+    const char *key; /* Idempotency-Key of the next call; NULL: none */
     char error[512];
 };
 
@@ -90,9 +91,12 @@ static bool call(struct service_client *client, const char *method, const char *
         return false;
     }
 
+    char header[320];
+    snprintf(header, sizeof header, "Idempotency-Key: %s", client->key ? client->key : "");
+    struct curl_slist with_key = {.data = header, .next = client->headers};
     curl_easy_reset(client->curl); /* keeps the connection */
-    http_request_prepare(client->curl, url, client->headers, client->cleaning_up ? CLEANUP_MS : CALL_MS,
-                         collect, ret_reply);
+    http_request_prepare(client->curl, url, client->key ? &with_key : client->headers,
+                         client->cleaning_up ? CLEANUP_MS : CALL_MS, collect, ret_reply);
     curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
     if (text)
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, text);
@@ -383,6 +387,28 @@ bool service_client_order(struct service_client *client, int64_t product, int64_
         *ret_answer = answer_of(reply.status, reply.body ? reply.body : "", reply.length);
     free(reply.body);
     return answered;
+}
+
+bool service_client_order_again(struct service_client *client, const char *strategy, int64_t product,
+                                int64_t quantity, const char *key, struct keyed_order *ret_order)
+{
+    struct reply reply;
+    char path[160];
+    json_auto_t *body = json_pack("{s:I, s:I}", "product_id", (json_int_t)product, "quantity",
+                                  (json_int_t)quantity);
+    snprintf(path, sizeof path, "/orders%s%s", strategy ? "?strategy=" : "", strategy ? strategy : "");
+    client->key = key;
+    (void)call(client, "POST", path, body, 0, &reply); /* a refusal is an answer */
+    client->key = NULL;
+    json_auto_t *answer = reply.body ? json_loads(reply.body, 0, NULL) : NULL;
+    bool good = reply.status >= 200 && reply.status < 300;
+    *ret_order = (struct keyed_order){
+        .status = reply.status,
+        .id = good ? (int64_t)json_integer_value(json_object_get(answer, "id")) : 0,
+        .mismatch = reply.body && strstr(reply.body, "/problems/idempotency-mismatch\""),
+    };
+    free(reply.body);
+    return reply.status != 0;
 }
 
 char *service_client_metrics(struct service_client *client)

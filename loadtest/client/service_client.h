@@ -67,6 +67,15 @@ bool service_client_audit(struct service_client *client, int64_t product, struct
 /* Places one order without an Idempotency-Key. False: no answer came. */
 bool service_client_order(struct service_client *client, int64_t product, int64_t quantity,
                           enum answer *ret_answer);
+/* An order with an Idempotency-Key: its answer, and the order's id if it was created now or before. */
+struct keyed_order {
+    long status;
+    int64_t id;    /* 0: none */
+    bool mismatch; /* the key belongs to another order */
+};
+/* Places one, with the strategy STRATEGY (NULL: the current one). False: no answer came. */
+bool service_client_order_again(struct service_client *client, const char *strategy, int64_t product,
+                                int64_t quantity, const char *key, struct keyed_order *ret_order);
 /* What GET /class/board tells the teacher of a class. */
 json_t *service_client_class_board(struct service_client *client);
 /* Joins the class as a learner; the token of CLIENT is the class code. Returns the answer, which has the learner's token. */

@@ -357,6 +357,11 @@ void measurement_judge(const struct subject *subject, int instances, struct meas
     find(&measurement->pairs, subject, &evidence, measurement->finding);
     find(&measurement->sell_out, subject, &evidence, measurement->finding);
     find(&measurement->throughput, subject, &evidence, measurement->finding);
+    if (measurement->key_finding[0]) {
+        evidence.answers_wrong = true;
+        if (!measurement->finding[0])
+            snprintf(measurement->finding, FINDING_MAX, "%s", measurement->key_finding);
+    }
     measurement->verdict = verdict_of(&evidence);
     if (measurement->verdict != VERDICT_BROKEN)
         measurement->finding[0] = 0;
@@ -414,6 +419,21 @@ static bool throughput(struct testbed *testbed, const struct plan *plan, const s
     return run_phase(testbed, plan, subject, &sale, watched, &measurement->throughput);
 }
 
+/* Repeats a key, with services of our own only: others' products are not ours to change. */
+static bool probe_keys(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
+                       struct measurement *measurement)
+{
+    char key[64];
+    if (testbed->given > 0 || !plan->sell_out)
+        return true;
+    snprintf(key, sizeof key, "compare-%.24s-%" PRId64, subject->name, monotonic_us());
+    const struct key_probe probe = {
+        .kind = subject->kind, .product = plan->product, .other = plan->product + 1, .key = key};
+    return switch_strategy(testbed, plan_switched(plan), subject, 0, NOT_IN_TURN, NULL) &&
+           (key_probe(testbed->clients[0], &probe, measurement->key_finding) ||
+            service_client_failed(testbed->clients[0]));
+}
+
 /* The phases that the plan has, in its order. */
 static bool run_phases(struct testbed *testbed, const struct plan *plan, const struct subject *subject,
                        struct progress *progress, struct measurement *measurement)
@@ -438,7 +458,8 @@ bool measure(struct testbed *testbed, const struct plan *plan, const struct subj
              struct progress *progress, struct measurement *ret_measurement)
 {
     struct measurement measurement = {.think_ms = plan->think_ms};
-    if (subject->available && !run_phases(testbed, plan, subject, progress, &measurement))
+    if (subject->available && (!probe_keys(testbed, plan, subject, &measurement) ||
+                               !run_phases(testbed, plan, subject, progress, &measurement)))
         return false;
     events_traces(testbed, plan->product);
     measurement_judge(subject, (int)testbed->count, &measurement);

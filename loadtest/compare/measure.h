@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_COMPARE_MEASURE_H
 
 #include "loadtest/cli/progress.h"
+#include "loadtest/client/key_probe.h"
 #include "loadtest/client/scrape.h"
 #include "loadtest/compare/wrk.h"
 #include "loadtest/stats/verdict.h"
@@ -58,6 +59,7 @@ struct phase {
 };
 
 struct measurement {
+    char key_finding[KEY_FINDING]; /* a wrong answer to a repeated Idempotency-Key; "": none */
     struct phase pairs, sell_out, throughput;
     int64_t think_ms; /* the think time of the last sell-out */
     enum verdict verdict;

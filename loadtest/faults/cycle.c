@@ -22,6 +22,7 @@
 #define PAUSE_MS 200 /* of a client, at most */
 #define AMPLE 2000
 #define HOLDERS_THINK_MS 200
+#define MET_THINK_MS 50   /* so that the fault meets an order of each strategy */
 #define JOINING_CLIENTS 6 /* at each service, where a strategy combines orders that wait */
 #define WARM_THINK_MS 50  /* so that orders overlap, and every worker is needed */
 #define QUIET_MS INT64_C(1000)
@@ -255,15 +256,17 @@ bool fault_load(struct fault_run *run)
                                                 : THINK_MS[random_up_to(&run->random, 3)];
     /* Every third stock sells out during the cycle. */
     bool scarce = random_up_to(&run->random, 2) == 0 && !run->fault->ample;
-    bool holds = false, accepts = false;
+    bool dies = false, holds = false, accepts = false;
     for (size_t i = 0; i < run->count; i++) {
         bool awaits = fault_awaits_meeting(&run->subjects[i]), later = fault_writes_later(&run->subjects[i]);
-        holds |= fault_awaits_outage(&run->subjects[i]) || (awaits && !later);
+        dies |= fault_awaits_outage(&run->subjects[i]);
+        holds |= awaits && !later;
         accepts |= awaits && later;
     }
-    if (holds ||
-        accepts) { /* orders shall be in progress, and the victim shall hold locks, most of the time */
-        think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : holds ? HOLDERS_THINK_MS : 0;
+    if (dies || holds ||
+        accepts) { /* the victim shall hold locks most of the time, or orders shall be in progress */
+        int64_t longer_ms = dies ? HOLDERS_THINK_MS : holds ? MET_THINK_MS : 0;
+        think_ms = run->fault->think_ms > 0 ? run->fault->think_ms : longer_ms;
         scarce = false;
     }
     /* In every second cycle each order takes two units, and one unit is left over. */
@@ -390,5 +393,5 @@ bool fault_warm_up(struct fault_run *run)
         if (!well)
             return false;
     }
-    return true;
+    return fault_set_think(run, 0, 0) && fault_probe_keys(run);
 }

@@ -149,6 +149,8 @@ void fault_note_end(struct fault_run *run, int i, const char *when);
 bool fault_note_refusal(struct fault_run *run, int i, struct fault_subject *subject);
 /* Resets the product of every strategy to STOCK units. */
 bool fault_set_stocks(struct fault_run *run, int64_t stock);
+/* Repeats an Idempotency-Key under each strategy, and counts a wrong answer. The products' stock is to be set afterwards. */
+bool fault_probe_keys(struct fault_run *run);
 /* Sets how long each order at service I thinks between its read and its write, under every strategy. */
 bool fault_set_think(struct fault_run *run, int i, int64_t think_ms);
 

@@ -5,11 +5,13 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/client/key_probe.h"
 
 #include <stdio.h>
 
 #define AGAIN_MS 5000 /* for a call that failed, so that the cycle can go on */
 #define PAUSE_MS 100
+#define KEY_PRODUCTS 500 /* between a product of a fault and the one that gets its key as well */
 
 void fault_note_end(struct fault_run *run, int i, const char *when)
 {
@@ -55,6 +57,28 @@ bool fault_set_stocks(struct fault_run *run, int64_t stock)
     for (size_t i = 0; i < run->count; i++)
         if (!set_stock(run, &run->subjects[i], stock))
             return false;
+    return true;
+}
+
+bool fault_probe_keys(struct fault_run *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        struct fault_subject *subject = &run->subjects[i];
+        char key[64], finding[KEY_FINDING];
+        snprintf(key, sizeof key, "probe-%.32s-%zu", run->history->tag, i);
+        const struct key_probe probe = {.strategy = subject->strategy->name,
+                                        .kind = stock_kinds[subject->strategy->take_stock->kind].name,
+                                        .product = subject->product,
+                                        .other = subject->product + KEY_PRODUCTS,
+                                        .key = key};
+        if (!key_probe(run->testbed->base.clients[0], &probe, finding)) {
+            if (!fault_note_refusal(run, 0, subject))
+                return false;
+        } else if (finding[0]) {
+            fault_history_oddity(run->history, finding);
+            subject->counts.wrong++;
+        }
+    }
     return true;
 }
 

@@ -2,8 +2,22 @@
 #include "loadtest/faults/fault.h"
 
 #include "base/clock.h"
+#include "loadtest/cli/interrupt.h"
 
 enum { FEW = 5, SOME = 40, MANY = 2000 };
+enum { BEGINS_MS = 300, READS_MS = 15 };
+
+/* Until the fault has met an order of the product: waits until one is in progress, and then until it has probably read. */
+static bool await_reader(struct fault_run *run, size_t i)
+{
+    int64_t end_us = monotonic_us() + (int64_t)BEGINS_MS * 1000;
+    if (!fault_awaits_meeting(&run->subjects[i]))
+        return true;
+    while (!fault_history_is_exposed(run->history, i, -1) && monotonic_us() < end_us)
+        if (!sleep_unless_interrupted(1))
+            return false;
+    return sleep_unless_interrupted(READS_MS);
+}
 
 /* The second service makes the change. It does not know of the first one's orders, so these run concurrently with it. */
 static bool change_stock(struct fault_run *run, size_t i, bool keeps_orders)
@@ -34,7 +48,7 @@ bool nemesis_reset_beside(struct fault_run *run)
     run->history->strike.from_us =
         0; /* each product has a moment of its change, and the traces say whom it met */
     for (size_t i = 0; i < run->count; i++)
-        if (!change_stock(run, i, keeps_orders))
+        if (!await_reader(run, i) || !change_stock(run, i, keeps_orders))
             return false;
     run->ready_us = monotonic_us();
     return true;

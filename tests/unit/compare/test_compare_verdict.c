@@ -114,6 +114,16 @@ static void every_phase_counts(void **state)
     }
 }
 
+static void a_wrong_answer_to_a_repeated_key_breaks_every_row(void **state)
+{
+    const struct subject subject = {
+        .guarantee = GUARANTEE_UNSAFE, .shown_by = SHOWN_BY_LOAD, .available = true};
+    struct measurement measurement = {.key_finding = "a repeated key"};
+    measurement_judge(&subject, 2, &measurement);
+    assert_int_equal(measurement.verdict, VERDICT_BROKEN);
+    assert_string_equal(measurement.finding, "a repeated key");
+}
+
 static void an_audit_that_cannot_be_read(void **state)
 {
     struct books books;
@@ -131,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_count_reaches_the_verdict),
         cmocka_unit_test(every_phase_counts),
+        cmocka_unit_test(a_wrong_answer_to_a_repeated_key_breaks_every_row),
         cmocka_unit_test(an_audit_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
