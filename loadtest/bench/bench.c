@@ -20,6 +20,7 @@ struct run {
     const struct bench_case *row;
     struct tuning tuning;
     struct sample samples[ROUNDS_MAX];
+    size_t measured;               /* of them */
     char unavailable[REASON_SIZE]; /* why it cannot be measured here; "": it can */
 };
 
@@ -194,8 +195,11 @@ static bool measure_all(struct bench *bench)
     for (int64_t round = 0; round < bench->rounds; round++)
         for (size_t i = 0; i < bench->count; i++) {
             struct run *run = &bench->runs[i];
-            if (!run->unavailable[0] && !measure_round(bench, run, &run->samples[round]))
+            if (run->unavailable[0])
+                continue;
+            if (!measure_round(bench, run, &run->samples[round]))
                 return false;
+            run->measured += !run->unavailable[0];
         }
     for (size_t i = 0; bench->profile && i < bench->count; i++)
         if (!profile(bench, &bench->runs[i]))
@@ -208,9 +212,11 @@ static json_t *document_of(const struct bench *bench)
     json_auto_t *ratios = json_array();
     for (size_t i = 0; i < bench->count; i++) {
         const struct run *run = &bench->runs[i];
+        if (!run->unavailable[0] && run->measured == 0)
+            continue; /* an interrupt came first */
         json_t *row = run->unavailable[0]
                           ? bench_case_unavailable_json(run->row, run->unavailable)
-                          : bench_case_json(run->row, &run->tuning, run->samples, (size_t)bench->rounds);
+                          : bench_case_json(run->row, &run->tuning, run->samples, run->measured);
         if (json_array_append_new(ratios, row) != 0)
             return NULL;
     }
@@ -259,7 +265,7 @@ static int run(void *context)
     bool measured = measure_all(bench);
     progress_wipe();
     bench_testbed_close(&bench->testbed);
-    if (!measured)
+    if (!measured && (!interrupted() || bench->runs[0].measured == 0))
         return bench->testbed.broken ? ENDED_BROKEN : ENDED_ENVIRONMENT;
 
     json_auto_t *document = document_of(bench);

@@ -2,16 +2,23 @@
 #include "loadtest/cli/interrupt.h"
 
 #include "base/clock.h"
+#include "loadtest/cli/complain.h"
 
 #include <signal.h>
 #include <stddef.h>
 #include <time.h>
 
 static volatile sig_atomic_t signal_seen;
+static volatile sig_atomic_t signals;
+static bool has_shown;
+static volatile int64_t first_us; /* when the first signal came */
+static int64_t grace_us;
 
 static void remember(int signal_number)
 {
     signal_seen = signal_number;
+    if (signals++ == 0)
+        first_us = monotonic_us();
 }
 
 void interrupt_watch(void)
@@ -27,13 +34,24 @@ void interrupt_watch(void)
 
 int interrupted(void)
 {
+    bool waits = signals == 1 && monotonic_us() < first_us + grace_us;
+    return waits ? 0 : signal_seen;
+}
+
+int interrupt_came(void)
+{
     return signal_seen;
+}
+
+void interrupt_grace(int64_t ms)
+{
+    grace_us = ms * 1000;
 }
 
 bool sleep_unless_interrupted(int64_t ms)
 {
     int64_t end = monotonic_us() + ms * 1000;
-    while (!signal_seen) {
+    while (!interrupted()) {
         int64_t left_us = end - monotonic_us();
         if (left_us <= 0)
             return true;
@@ -43,4 +61,18 @@ bool sleep_unless_interrupted(int64_t ms)
         (void)nanosleep(&(struct timespec){.tv_nsec = (long)left_us * 1000}, NULL);
     }
     return false;
+}
+
+void interrupt_shown(void)
+{
+    has_shown = true;
+}
+
+int interrupt_status(int status)
+{
+    if (!signal_seen)
+        return status;
+    if (!has_shown)
+        complain("interrupted before there was a result");
+    return 128 + signal_seen;
 }

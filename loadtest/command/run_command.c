@@ -46,7 +46,7 @@ int run_command(const struct command *command, int argc, char **argv, void *sett
         return status;
     interrupt_watch();
     status = command->run_alone ? command->run_alone(settings) : run_in_testbed(command, settings);
-    return interrupted() ? 128 + interrupted() : status;
+    return interrupt_status(status);
 }
 
 int command_result(const struct result_kind *kind, json_t *settings, const json_t *rows, const char *list,

@@ -2,6 +2,7 @@
 #include "loadtest/compare/comparison.h"
 
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/progress.h"
 #include "loadtest/compare/row.h"
 #include "loadtest/compare/show_flaw.h"
@@ -116,8 +117,11 @@ static json_t *run_strategy(const void *context, struct testbed *testbed, const 
     subject_fit(&subject, &comparison->plan);
     for (int64_t run = 0; run < comparison->repeat; run++) {
         struct measurement measurement;
-        if (!measure(testbed, &comparison->plan, &subject, progress, &measurement))
+        if (!measure(testbed, &comparison->plan, &subject, progress, &measurement)) {
+            if (interrupted() && run > 0)
+                break;
             return NULL;
+        }
         if (json_array_append_new(runs, row_new(testbed, &comparison->plan, &subject, &measurement)) != 0) {
             complain("out of memory");
             return NULL;
@@ -125,7 +129,7 @@ static json_t *run_strategy(const void *context, struct testbed *testbed, const 
         progress_step_done(progress);
     }
     json_t *row = row_of_runs(runs);
-    if (!row || (comparison->shows_flaws && !show_flaw(testbed, row))) {
+    if (!row || (comparison->shows_flaws && !interrupted() && !show_flaw(testbed, row))) {
         complain("out of memory");
         json_decref(row);
         return NULL;
@@ -167,6 +171,8 @@ json_t *measure_strategies(struct testbed *testbed, int64_t product, const json_
     size_t i;
     json_array_foreach(strategies, i, strategy) {
         json_t *row = measure_one(context, testbed, strategy, &progress);
+        if (!row && interrupted() && json_array_size(rows) > 0)
+            break; /* what the other strategies have shown remains */
         if (json_array_append_new(rows, row) != 0) {
             json_decref(rows);
             rows = NULL;

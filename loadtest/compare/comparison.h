@@ -40,7 +40,8 @@ json_t *comparison_run(const struct comparison *comparison, struct testbed *test
 typedef json_t *measure_strategy_fn(const void *context, struct testbed *testbed, const json_t *strategy,
                                     struct progress *progress);
 /* Measures the STRATEGIES one after the other, each as STEPS steps of the progress bar, and returns their rows. Afterwards
- * services that were there before have their own strategy again, of one product or all (PRODUCT 0). NULL as above. */
+ * services that were there before have their own strategy again, of one product or all (PRODUCT 0). After an interrupt the rows that are
+ * finished, if there are any. NULL as above. */
 json_t *measure_strategies(struct testbed *testbed, int64_t product, const json_t *strategies, int64_t steps,
                            measure_strategy_fn *measure_one, const void *context);
 

@@ -1,4 +1,5 @@
 /* `loadtest demo`: ten strategies under the same load, each flaw shown, a row at a time: what `make demo` runs. */
+#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/progress.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/cli/terminal.h"
@@ -59,6 +60,7 @@ static void print_row(const json_t *row)
     const json_t *shown = json_object_get(row, "shown"), *orders_per_s = json_object_get(row, "orders_per_s");
     enum verdict verdict = result_verdict(row);
     progress_wipe();
+    interrupt_shown();
     if (verdict == VERDICT_UNAVAILABLE) {
         print_line(result_text(row, "strategy"), "–", "not tried: its server is missing", "–", "");
         return;
@@ -144,6 +146,8 @@ static int run(struct testbed *testbed, const json_t *strategies, void *context)
         return ENDED_ENVIRONMENT;
     print_failures(rows);
     print_schedule(rows);
+    if (interrupted())
+        fputs("\nInterrupted: this covers only what had run.\n", stdout);
     fputs(
         "\nNext steps:\n"
         "  build/loadtest explore --strategies read-write --show 1   run every schedule of two orders\n"

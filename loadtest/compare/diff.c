@@ -1,5 +1,6 @@
 /* `loadtest diff A B`: the cells in which two strategies differ, and what that leads to. */
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/compare/comparison.h"
@@ -147,7 +148,7 @@ static int run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct diff_settings *settings = context;
     json_auto_t *rows = comparison_run(&settings->comparison, testbed, strategies);
-    if (!rows)
+    if (!rows || interrupted()) /* one strategy alone is no difference */
         return ENDED_ENVIRONMENT;
     return print_diff(rows, comparison_settings(&settings->comparison, testbed, strategies), settings);
 }

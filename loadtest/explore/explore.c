@@ -183,7 +183,7 @@ static int in_lab(const struct explore_settings *settings, const char *strategie
                              : explore_in(&testbed, settings, chosen, count);
         testbed_close(&testbed);
     }
-    return interrupted() ? 128 + interrupted() : status;
+    return interrupt_status(status);
 }
 
 static int replay(const struct explore_settings *settings)

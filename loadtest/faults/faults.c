@@ -1,6 +1,7 @@
 /* `loadtest faults`: injects faults while clients order, and compares the answers that clients got with the database. */
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/command/chosen_strategies.h"
 #include "loadtest/command/run_command.h"
@@ -183,6 +184,17 @@ static void order_by_reason(struct fault_subject *subjects, size_t count, int64_
     *ret_tried = tried;
 }
 
+/* The figures of a fault whose cycles an interrupt ended: they are no row, because a flaw may not have had its chance. */
+static void say_how_far(const struct fault_run *run)
+{
+    int64_t lost = 0;
+    for (size_t i = 0; i < run->count; i++)
+        lost += run->subjects[i].counts.lost;
+    progress_wipe();
+    complain("%s was interrupted in cycle %" PRId64 " of %" PRId64 ": %zu orders, %" PRId64 " lost so far",
+             run->fault->name, run->cycle + 1, run->cycles, fault_history_size(run->history), lost);
+}
+
 static bool try_group(const struct faults_settings *settings, const struct fault *fault,
                       struct fault_testbed *testbed, bool alone, struct progress *progress, json_t *rows)
 {
@@ -207,6 +219,8 @@ static bool try_group(const struct faults_settings *settings, const struct fault
                             .count = tried,
                             .progress = progress};
     bool well = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run));
+    if (tried > 0 && interrupted())
+        say_how_far(&run);
     if (tried > 0 && fault->leave && !fault->leave(&run))
         well = false;
     for (size_t i = 0; well && i < count; i++)

@@ -3,6 +3,7 @@
 
 #include "loadtest/bench/bench_testbed.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/report/result.h"
 
@@ -187,10 +188,10 @@ static int run(void *context)
         return ENDED_ENVIRONMENT;
     bool measured = rows && measure_all(growth);
     progress_wipe();
-    if (!measured)
+    if (!measured && !interrupted())
         testbed_explain_full_disk(&testbed->base);
     bench_testbed_close(testbed);
-    if (!measured)
+    if (!measured && (!interrupted() || json_array_size(rows) == 0))
         return testbed->broken ? ENDED_BROKEN : ENDED_ENVIRONMENT;
 
     json_auto_t *document = document_of(growth);

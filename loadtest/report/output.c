@@ -3,6 +3,7 @@
 
 #include "loadtest/chart/gnuplot.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/table.h"
@@ -150,5 +151,7 @@ bool output_write(const struct result_kind *kind, const json_t *document,
         if (settings->exports[format])
             written = write_format(&table, format, settings->exports[format]) && written;
     table_close(&table);
+    if (written)
+        interrupt_shown();
     return written;
 }

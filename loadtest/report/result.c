@@ -3,6 +3,7 @@
 
 #include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/report/reproduce.h"
 
@@ -60,8 +61,9 @@ json_t *result_new(const char *kind, json_t *settings)
     if (!gmtime_r(&seconds, &utc) || strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
         now[0] = 0;
     const char *command = reproduce_command();
-    return json_pack("{s:i, s:s, s:s, s:s*, s:o, s:o}", "version", RESULT_VERSION, "kind", kind, "at", now,
-                     "command", *command ? command : NULL, "machine", machine_json(), "settings", settings);
+    return json_pack("{s:i, s:s, s:s, s:s*, s:o, s:o, s:o*}", "version", RESULT_VERSION, "kind", kind, "at",
+                     now, "command", *command ? command : NULL, "machine", machine_json(), "settings",
+                     settings, "interrupted", interrupt_came() ? json_true() : NULL);
 }
 
 json_t *result_load(const char *path)

@@ -7,7 +7,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* A new document: version, kind ("compare", "bench", …), the time, this machine, and SETTINGS (stolen).
+/* A new document: version, kind ("compare", "bench", …), the time, this machine, and SETTINGS (stolen). After an interrupt it says so, and
+ * each format limits the closing sentence to what had run.
  * NULL when out of memory. */
 json_t *result_new(const char *kind, json_t *settings);
 /* Reads a document from a file, "-" for stdin. NULL, having said why on stderr. */

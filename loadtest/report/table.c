@@ -6,7 +6,26 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The closing sentence is about all that the command was to run. */
+static bool limit_closing(struct notes *notes)
+{
+    static const char ONLY[] = "Interrupted: this covers only what had run.";
+    bool closes = false;
+    for (size_t i = 0; i < notes->count; i++) {
+        char *text;
+        if (notes->item[i].kind != NOTE_CLOSING)
+            continue;
+        if (asprintf(&text, "%s %s", ONLY, notes->item[i].text) < 0)
+            return false;
+        free(notes->item[i].text);
+        notes->item[i].text = text;
+        closes = true;
+    }
+    return closes || notes_add(notes, NOTE_CLOSING, "%s", ONLY);
+}
 
 bool table_open(const struct result_kind *kind, const json_t *document, struct result_table *ret_table)
 {
@@ -20,7 +39,8 @@ bool table_open(const struct result_kind *kind, const json_t *document, struct r
         return false;
     }
     kind->title(document, table.title, sizeof table.title);
-    if (!kind->notes(document, &table.notes)) {
+    if (!kind->notes(document, &table.notes) ||
+        (json_is_true(json_object_get(document, "interrupted")) && !limit_closing(&table.notes))) {
         complain("out of memory");
         notes_free(&table.notes);
         return false;

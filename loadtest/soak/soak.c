@@ -2,6 +2,7 @@
 #include "loadtest/soak/soak.h"
 
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/compare/comparison.h"
@@ -121,6 +122,8 @@ static int run(struct testbed *testbed, const json_t *strategies, void *context)
     /* What came before the end of a run that broke off may have taken hours; with --resume it is kept already, and a result
      * of before is not replaced by a part of the next. */
     const json_t *rows = json_object_get(document, "rows");
+    if (interrupted() && !settings->resume)
+        json_object_set_new(document, "interrupted", json_true());
     bool is_worth_it = well || (!settings->resume && json_array_size(rows) > 0);
     bool written = !is_worth_it || output_write(&soak_result, document, &settings->output);
     return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;

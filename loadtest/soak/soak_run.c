@@ -102,6 +102,16 @@ static bool sell_slice(struct testbed *testbed, const struct subject *subject, i
     return true;
 }
 
+/* What a strategy has shown until an interrupt: it is no row, because memory counts at the end only. */
+static void say_how_far(const struct subject *subject, const struct soak_counts *counts)
+{
+    progress_wipe();
+    if (interrupted())
+        complain("%s was interrupted after %" PRId64 " stocks with %" PRId64 " orders: %" PRId64
+                 " units oversold, %" PRId64 " stocks that differ from the answers",
+                 subject->name, counts->slices, counts->orders, counts->oversold, counts->mismatched);
+}
+
 bool soak_strategy(struct testbed *testbed, const struct soak_plan *plan, const struct subject *subject,
                    struct progress *progress, struct soak_counts *ret_counts)
 {
@@ -115,8 +125,10 @@ bool soak_strategy(struct testbed *testbed, const struct soak_plan *plan, const 
     while (counts.orders < plan->orders && !counts.stalled) {
         watched.before = counts.orders;
         if (!sell_slice(testbed, subject, least(slice, plan->orders - counts.orders), plan->connections,
-                        &watched, &counts))
+                        &watched, &counts)) {
+            say_how_far(subject, &counts);
             return false;
+        }
         if (counts.slices > 1)
             continue;
         counts.warm_up = counts.orders;

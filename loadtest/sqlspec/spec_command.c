@@ -28,6 +28,8 @@ bool spec_is_meant(int argc, char **argv)
     return false;
 }
 
+enum { GRACE_MS = 3000 };
+
 /* What one run of the command has. */
 struct spec_run {
     const struct spec_settings *settings;
@@ -76,8 +78,10 @@ static int run_permutations(struct spec_run *run)
         json_t *row = run_permutation(run, &run->spec.permutations[i], false);
         well = row && json_array_append_new(rows, row) == 0;
         (void)fflush(stdout);
+        if (run->is_report)
+            interrupt_shown();
     }
-    if (!well)
+    if (!well && (!interrupted() || json_array_size(rows) == 0))
         return ENDED_ENVIRONMENT;
     struct output_settings output = settings->output;
     if (run->is_report)
@@ -123,6 +127,8 @@ static int run_replays(struct spec_run *run)
     struct output_settings output = settings->output;
     for (size_t i = 0; i < settings->replays.count; i++) {
         json_t *row = show_schedule(run, settings->replays.item[i], prints);
+        if (!row && interrupted() && i > 0)
+            break;
         if (!row || json_array_append_new(rows, row) != 0)
             return ENDED_ENVIRONMENT;
     }
@@ -173,7 +179,8 @@ static int run_search(struct spec_run *run)
     const json_t *rows = json_object_get(document, "rows");
     if (!output_write(&specification_result, document, &settings->output))
         return ENDED_ENVIRONMENT;
-    if (strcmp(settings->output.format, "table") == 0 && !settings->output.output && !show_found(run, rows))
+    if (!interrupt_came() && strcmp(settings->output.format, "table") == 0 && !settings->output.output &&
+        !show_found(run, rows))
         return ENDED_ENVIRONMENT;
     return result_status(rows, "");
 }
@@ -268,6 +275,7 @@ static int run_command_of(void *context)
         return status;
     }
     run->settings = settings;
+    interrupt_grace(GRACE_MS); /* for the schedule that runs, and for the names of what was found */
     if (!spec_read(settings->path, &run->spec, error)) {
         complain("%s", error);
         status = ENDED_USAGE;

@@ -155,7 +155,12 @@ static bool end(void *self)
 {
     struct spec_search *search = self;
     struct sql_outcome outcome = {0};
-    return sql_execution_end(&search->execution, &outcome) && count_outcome(search, &outcome);
+    if (!sql_execution_end(&search->execution, &outcome))
+        return false;
+    if (!interrupted())
+        return count_outcome(search, &outcome);
+    sql_outcome_free(&outcome); /* a cancelled step changes it */
+    return false;
 }
 
 /* ---- searching ----------------------------------------------------------------------------------------- */
@@ -164,7 +169,8 @@ static bool may_continue(const struct spec_search *search, int64_t until_us)
 {
     const struct spec_settings *settings = search->settings;
     int64_t most = settings->samples ? settings->samples : settings->limit;
-    return !interrupted() && (!most || search->schedules < most) && (!until_us || monotonic_us() < until_us);
+    return !interrupt_came() && (!most || search->schedules < most) &&
+           (!until_us || monotonic_us() < until_us);
 }
 
 /* Runs the schedules. False, having said why. */
@@ -209,7 +215,7 @@ static bool run_schedules(struct spec_search *search)
         progress_update(&search->progress, search_coverage(&search->search), "");
     }
     search->complete = search->search.done && !search->search.cut;
-    return !interrupted();
+    return !interrupted() && search->schedules > 0;
 }
 
 static bool name_outcomes(struct spec_search *search)

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+enum { GRACE_MS = 3000 };
 enum { REPLAYS = 10, SHARED_REPLAYS = 3 }; /* a replay with a shared connection starts the service again */
 
 #define AT(member) offsetof(struct explore_own, member)
@@ -188,14 +189,18 @@ static bool explore_all(struct explore_own *explore, json_t *shown)
         return explore_own_replay(explore, &schedule) && json_array_append_new(shown, schedule) == 0;
     bool well = explore_own_search(explore);
     size_t count = explore->show > 1 ? (size_t)explore->show : 1;
-    for (size_t i = 0; i < explore->worst_count && i < count && well; i++) {
+    for (size_t i = 0; i < explore->worst_count && i < count && well && (i == 0 || !interrupt_came()); i++) {
         schedule = explore_own_show(explore, &explore->worst[i],
                                     i > 0                            ? 1
                                     : explore->worst[i].occupied > 0 ? SHARED_REPLAYS
                                                                      : REPLAYS);
+        if (i > 0 && interrupt_came()) { /* its last repetition may have ended in the middle */
+            json_decref(schedule);
+            break;
+        }
         well = schedule && json_array_append_new(shown, schedule) == 0;
     }
-    return well && !interrupted();
+    return well;
 }
 
 static bool explore_service(struct explore_own *explore, const struct shop_plan *plan)
@@ -212,6 +217,7 @@ static bool explore_service(struct explore_own *explore, const struct shop_plan 
     for (size_t i = 0; FAULTS[i]; i++)
         if (strcmp(explore->faults, FAULTS[i]) == 0)
             settings.fault = FAULT_KINDS[i];
+    interrupt_grace(GRACE_MS); /* for the schedule that runs, and one replay of a counterexample */
     explore->runner = runner_open(&settings);
     bool well = explore->runner &&
                 shop_service_restock(&explore->service, explore->database, explore->stock,

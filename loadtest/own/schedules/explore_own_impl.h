@@ -75,6 +75,7 @@ struct explore_own {
     struct run_record last;          /* of the last schedule that ended, to compare the next one with */
     struct search search, shared[2]; /* SHARED: with one connection for all requests */
     int64_t schedules, differed, found[VERDICT_COUNT], deadlocks, us;
+    struct run_record first_worst;          /* of worst[0], for a search that an interrupt ends */
     struct counterexample worst[SHOWN_MAX]; /* the worst verdict and the fewest switches first */
     size_t worst_count;
     struct counterexample

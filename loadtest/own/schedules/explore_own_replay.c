@@ -42,7 +42,9 @@ static enum repetition repeat(struct explore_own *explore, const struct countere
 json_t *explore_own_show(struct explore_own *explore, const struct counterexample *worst, int repetitions)
 {
     char words[SCHEDULE_TEXT];
-    int64_t reproduced = 0;
+    int64_t reproduced = 0, replays = 0;
+    if (interrupt_came())
+        repetitions = 1; /* for the cause */
     for (int i = 0; i < repetitions && !interrupted(); i++) {
         enum repetition made = NOT_FOLLOWED;
         /* On a slow machine a request can seem to wait in the program: then the schedule cannot be followed. */
@@ -51,18 +53,23 @@ json_t *explore_own_show(struct explore_own *explore, const struct counterexampl
             explore->differed += made == NOT_FOLLOWED;
         }
         reproduced += made == REPEATED;
+        replays += !interrupted() || made == REPEATED;
     }
-    json_t *shown = explored_schedule(runner_record(explore->runner),
+    /* The last repetition may have ended in the middle. The cause of a schedule needs the stock after each transaction. */
+    bool cut = interrupted() != 0;
+    json_t *shown = explored_schedule(cut ? &explore->first_worst : runner_record(explore->runner),
                                       schedule_write(worst->transitions, worst->length, words),
                                       (size_t)explore->requests, worst->verdict);
     static const char SHARED[] =
         "The requests shared a connection of the pool: a transaction, a session lock or a setting of one of them held for the other as "
         "well. Keep one connection for all statements of a request.";
-    if (shown && (worst->occupied == 0 || json_object_set_new(shown, "cause", json_string(SHARED)) == 0) &&
+    static const char CUT[] = "An interrupt ended the search before the cause could be read from a replay.";
+    if (shown && (!cut || json_object_set_new(shown, "cause", json_string(CUT)) == 0) &&
+        (worst->occupied == 0 || json_object_set_new(shown, "cause", json_string(SHARED)) == 0) &&
         json_object_set_new(shown, "occupied", json_integer((json_int_t)worst->occupied)) == 0 &&
         json_object_set_new(shown, "frees", json_boolean(worst->frees)) == 0 &&
         json_object_set_new(shown, "switches", json_integer(worst->switches)) == 0 &&
-        json_object_set_new(shown, "replays", json_integer(repetitions)) == 0 &&
+        json_object_set_new(shown, "replays", json_integer((json_int_t)replays)) == 0 &&
         json_object_set_new(shown, "reproduced", json_integer((json_int_t)reproduced)) == 0)
         return shown;
     complain("out of memory");

@@ -198,7 +198,8 @@ static bool add_search_notes(const json_t *document, struct notes *notes)
         return false;
     return coverage >= 1 ||
            notes_add(notes, NOTE_WARNING,
-                     "A limit left schedules out: %.3g %% of the tree of schedules was searched.",
+                     "%s left schedules out: %.3g %% of the tree of schedules was searched.",
+                     json_is_true(json_object_get(document, "interrupted")) ? "The interrupt" : "A limit",
                      100 * coverage);
 }
 
@@ -208,7 +209,12 @@ static bool add_notes(const json_t *document, struct notes *notes)
                  *shown = json_object_get(document, "counterexample"), *warning;
     bool is_replay = *result_text(json_object_get(document, "settings"), "replay");
     size_t counts[VERDICT_COUNT], i;
-    if (shown && !json_is_null(shown) && !is_replay &&
+    bool is_shown = shown && !json_is_null(shown) && !is_replay;
+    if (is_shown && result_number(shown, "replays") == 0 &&
+        !notes_add(notes, NOTE_WITNESS, "%s was not replayed: %s", result_text(shown, "schedule"),
+                   result_text(shown, "cause")))
+        return false;
+    if (is_shown && result_number(shown, "replays") > 0 &&
         !notes_add(notes, NOTE_WITNESS, "%s replayed %" PRId64 " of %" PRId64 " times: %s",
                    result_text(shown, "schedule"), result_number(shown, "reproduced"),
                    result_number(shown, "replays"), result_text(shown, "cause")))

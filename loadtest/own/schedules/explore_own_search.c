@@ -179,6 +179,8 @@ static void keep(struct explore_own *explore, enum verdict verdict)
     explore->worst_count += explore->worst_count < SHOWN_MAX;
     memmove(&explore->worst[at + 1], &explore->worst[at], (explore->worst_count - 1 - at) * sizeof next);
     explore->worst[at] = next;
+    if (at == 0)
+        explore->first_worst = *runner_record(explore->runner);
 }
 
 /* ---- the search --------------------------------------------------------------------------------------------------------- */
@@ -221,7 +223,7 @@ static bool takes_turns(const struct run_record *record)
 static bool end_and_judge(void *self)
 {
     struct explore_own *explore = self;
-    if (!end(self))
+    if (!end(self) || interrupted()) /* which ends the requests as well */
         return false;
     const struct run_record *record = runner_record(explore->runner);
     explore->last = *record;
@@ -310,7 +312,7 @@ static void say_difference(const struct run_record *before, const struct run_rec
  * left out the schedules in which it wakes at other points. */
 static bool look_for_sleepers(struct explore_own *explore)
 {
-    for (size_t i = 0; i < explore->silent_count && !explore->slept && !interrupted(); i++) {
+    for (size_t i = 0; i < explore->silent_count && !explore->slept && !interrupt_came(); i++) {
         bool followed = explore_own_follow(explore, &explore->silent[i].path, false);
         if (followed && !runner_await_silent(explore->runner))
             return false;
@@ -347,7 +349,7 @@ static enum search_outcome run_search(struct explore_own *explore, struct search
     enum search_outcome outcome = SEARCH_RAN;
     search->bound = NO_BOUND;
     explore->runs = search;
-    while (outcome == SEARCH_RAN && !interrupted() && monotonic_us() < limit_us &&
+    while (outcome == SEARCH_RAN && !interrupt_came() && monotonic_us() < limit_us &&
            explore->schedules < explore->max_schedules &&
            (explore->occupied == 0 || explore->worst_count == 0)) {
         outcome = search_run(search, &program);
@@ -366,7 +368,7 @@ static bool search_shared(struct explore_own *explore, int64_t limit_us)
 {
     enum search_outcome outcome = SEARCH_DONE;
     if (explore->instances > 1 || strcmp(explore->faults, "none") != 0 || explore->worst_count > 0 ||
-        !explore->search.done || interrupted())
+        !explore->search.done || interrupt_came())
         return true;
     if (!runner_measure_pool(explore->runner, &explore->pool_size))
         return false;
@@ -390,9 +392,12 @@ bool explore_own_search(struct explore_own *explore)
     int64_t begin = monotonic_us(), limit_us = begin + explore->time_limit_ms * 1000;
     enum search_outcome outcome = run_search(explore, &explore->search, limit_us);
     explore->us = monotonic_us() - begin;
-    if ((outcome != SEARCH_RAN && outcome != SEARCH_DONE) || !look_for_sleepers(explore) ||
-        !search_shared(explore, limit_us))
+    bool well = (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && look_for_sleepers(explore) &&
+                search_shared(explore, limit_us);
+    if (!well && (!interrupted() || explore->schedules == 0))
         return false;
+    explore->occupied = 0;
+    explore->frees = false;
     withdraw_clean(explore);
-    return !interrupted();
+    return true;
 }
