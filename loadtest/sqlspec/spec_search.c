@@ -215,7 +215,7 @@ static bool run_schedules(struct spec_search *search)
         progress_update(&search->progress, search_coverage(&search->search), "");
     }
     search->complete = search->search.done && !search->search.cut;
-    return !interrupted() && search->schedules > 0;
+    return !interrupted() && (search->schedules > 0 || !interrupt_came());
 }
 
 static bool name_outcomes(struct spec_search *search)
