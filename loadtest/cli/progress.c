@@ -83,7 +83,7 @@ static int bytes_within(const char *text, size_t width)
 const char *progress_line(const struct progress *progress, double done, double seconds, const char *detail,
                           size_t width, char *buffer)
 {
-    char bar[BAR_CELLS + 1], rest[40] = "", rate[48] = "", blocks[SPARKLINE_MAX] = "";
+    char bar[BAR_CELLS + 1], steps[48] = "", rest[40] = "", rate[48] = "", blocks[SPARKLINE_MAX] = "";
     size_t cells = width < NARROW ? BAR_CELLS_NARROW : BAR_CELLS;
     memset(bar, '-', cells);
     memset(bar, '#', (size_t)(done * (double)cells));
@@ -94,8 +94,10 @@ const char *progress_line(const struct progress *progress, double done, double s
         snprintf(rate, sizeof rate, ", %.0f orders/s", progress->rates[progress->rate_count - 1]);
         progress_sparkline(progress->rates, progress->rate_count, blocks);
     }
-    snprintf(buffer, PROGRESS_LINE_MAX, "[%s] %zu of %zu%s  %s%s%s", bar, progress->step + 1, progress->steps,
-             rest, progress->label, detail, rate);
+    if (progress->steps > 1)
+        snprintf(steps, sizeof steps, " %zu of %zu", progress->step + 1, progress->steps);
+    snprintf(buffer, PROGRESS_LINE_MAX, "[%s]%s%s  %s%s%s", bar, steps, *steps || !*rest ? rest : rest + 1,
+             progress->label, detail, rate);
     size_t used = strlen(buffer);
     if (*blocks && display_width(buffer) + 1 + display_width(blocks) <= width)
         snprintf(buffer + used, PROGRESS_LINE_MAX - used, " %s", blocks);

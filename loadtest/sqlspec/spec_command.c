@@ -18,13 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length > end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* A text with SQL has one of these names, too; if it is no specification, the error says what one is. */
 bool spec_is_meant(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        size_t length = strlen(argv[i]);
-        if (argv[i][0] != '-' && length > 5 && strcmp(argv[i] + length - 5, ".spec") == 0)
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-' &&
+            (ends_with(argv[i], ".spec") || ends_with(argv[i], ".sql") || ends_with(argv[i], ".txt")))
             return true;
-    }
     return false;
 }
 
@@ -278,6 +284,10 @@ static int run_command_of(void *context)
     interrupt_grace(GRACE_MS); /* for the schedule that runs, and for the names of what was found */
     if (!spec_read(settings->path, &run->spec, error)) {
         complain("%s", error);
+        if (!ends_with(settings->path, ".spec"))
+            complain(
+                "A specification is a text of blocks, such as session a step look { SELECT 1; }. Its name ends with .spec. See "
+                "docs/sql-specifications.md");
         status = ENDED_USAGE;
     } else if (!check_replays(run)) {
         status = ENDED_USAGE;

@@ -212,7 +212,9 @@ static bool run_schedules(struct spec_search *search)
         }
         repeats = 0;
         search->schedules++;
-        progress_update(&search->progress, search_coverage(&search->search), "");
+        char run[40];
+        (void)snprintf(run, sizeof run, " run: %" PRId64, search->schedules);
+        progress_update(&search->progress, search_coverage(&search->search), run);
     }
     search->complete = search->search.done && !search->search.cut;
     return !interrupted() && (search->schedules > 0 || !interrupt_came());

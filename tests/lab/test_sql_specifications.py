@@ -130,6 +130,28 @@ def test_a_file_that_is_not_there():
     assert "nothing.spec cannot be read: No such file" in explore("nothing.spec", status=2)
 
 
+@pytest.mark.parametrize("name", ["race.sql", "race.txt"])
+def test_a_text_that_is_no_specification(tmp_path, stack, name):
+    path = tmp_path / name
+    path.write_text("BEGIN;\nSELECT 1;\n")
+    error = explore(path, status=2)
+    assert f"{name}:1: expected 'session'" in error and "A specification is a text of blocks, such as session a" in error, error
+    path.write_text((SPECS / "lost-update.spec").read_text())
+    assert "lost-update" in explore(path, "--database", stack.url, status=1)
+
+
+def test_braces_and_comments_in_sql(stack, spec):
+    path = spec("""-- the stock of a product is JSON }
+setup { CREATE TABLE p (j jsonb, a int[]); INSERT INTO p VALUES ('{"stock": 1}', '{1,2}'); -- don't stop here }
+}
+teardown { DROP TABLE p }
+session s setup { BEGIN } step a { DO $$ BEGIN UPDATE p SET j = '{"stock": 0}'; END $$ } step c { COMMIT }
+session t step b { SELECT j, a FROM p /* } */ }
+""")
+    found = search(path, "--database", stack.url)[1]
+    assert found["serial"]["results"]["t"]["b"][0]["rows"][0][1] == "{1,2}" and found["serial"]["schedules"] == 3, found
+
+
 def test_help_of_specifications():
     printed = explore("x.spec", "--help")
     assert printed.startswith("usage: loadtest explore "), printed

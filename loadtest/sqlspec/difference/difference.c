@@ -43,8 +43,10 @@ static json_t *fields_of_record(const char *text)
                 field[used++] = *at++;
             else if (*at == '"')
                 quoted = inside = !inside;
-            else
-                field[used++] = *at == '\\' && at[1] ? *++at : *at;
+            else {
+                at += *at == '\\' && at[1];
+                field[used++] = *at;
+            }
             quoted |= inside;
         }
         field[used] = 0;

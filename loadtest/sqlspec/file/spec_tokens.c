@@ -1,6 +1,8 @@
 /* Reads the words of a file of SQL steps. */
 #include "loadtest/sqlspec/file/spec_tokens.h"
 
+#include "loadtest/sqlspec/file/sql_block.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +49,7 @@ static bool is_blank(char c)
 static void skip_spaces(struct spec_reader *reader)
 {
     for (; *reader->at; reader->at++) {
-        if (*reader->at == '#')
+        if (*reader->at == '#' || (reader->at[0] == '-' && reader->at[1] == '-'))
             while (reader->at[1] && reader->at[1] != '\n')
                 reader->at++;
         else if (*reader->at == '\n')
@@ -80,10 +82,10 @@ static struct token read_quoted(struct spec_reader *reader)
     return bad(reader, "a name in quotation marks does not end on its line. Add the second \"");
 }
 
-/* AT is on the brace. As in PostgreSQL's isolation tester, the next closing brace ends the block, wherever it stands. */
+/* AT is on the brace. */
 static struct token read_block(struct spec_reader *reader)
 {
-    const char *end = strchr(++reader->at, '}');
+    const char *end = sql_block_end(++reader->at);
     struct token token = {.kind = TOKEN_BLOCK, .line = reader->line, .text = reader->at};
     if (!end)
         return bad(reader, "the block that begins here does not end. Add }");
@@ -122,7 +124,9 @@ static struct token read_token(struct spec_reader *reader)
     } else {
         char what[80];
         (void)snprintf(what, sizeof what,
-                       "'%c' is not valid here. Names with other characters need quotation marks",
+                       *reader->at == '}'
+                           ? "'%c' ends no block: the block before it has ended"
+                           : "'%c' is not valid here. Names with other characters need quotation marks",
                        *reader->at);
         return bad(reader, what);
     }

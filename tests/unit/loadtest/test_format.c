@@ -439,6 +439,9 @@ static void test_a_narrow_line_keeps_what_matters(void **state)
     assert_string_equal(progress_line(&progress, 0.5, 30, "", 72, line),
                         "[#####-----] 23 of 47, about 30 s left  select-for-update, 200 orders/s");
     assert_string_equal(progress_line(&progress, 1, 30, "", 5, line), "[####");
+    const struct progress one = {.steps = 1, .label = "schedules"};
+    assert_string_equal(progress_line(&one, 0.5, 30, " run: 1234", 72, line),
+                        "[#####-----] about 30 s left  schedules run: 1234");
 }
 
 /* The details that follow a label would come too late if the label had taken their turn. */

@@ -79,13 +79,62 @@ static void test_the_ends_of_a_block(void **state)
     spec_free(&spec);
 }
 
+/* SQL whose braces do not end the block, and what follows a block. */
+static void test_braces_in_sql(void **state)
+{
+    (void)state;
+    static const char *const SQL[] = {
+        "SELECT '}'",
+        "SELECT '{\"stock\": 1}'::json",
+        "SELECT '{1,2}'::int[]",
+        "SELECT 'it''s }'",
+        "SELECT E'\\'}'",
+        "SELECT \"}\" FROM \"a\"\"}\"",
+        "SELECT `}`",
+        "DO $$ BEGIN RAISE '}'; END $$",
+        "SELECT $a$ } $$ } $a$",
+        "SELECT 1 /* } /* } */ } */",
+        "SELECT 1 -- don't }\n",
+        "SELECT $1, a$b",
+        "SELECT 'C:\\', 1",
+    };
+    for (size_t i = 0; i < sizeof SQL / sizeof SQL[0]; i++) {
+        struct spec spec;
+        char error[SPEC_ERROR_SIZE], text[200];
+        (void)snprintf(text, sizeof text,
+                       "-- a comment }\nsession s step a { %s } # }\nstep b { SELECT '}' }", SQL[i]);
+        if (!parse(text, &spec, error))
+            fail_msg("%s: %s", SQL[i], error);
+        assert_string_equal(spec.steps[0].block.sql, SQL[i]);
+        assert_string_equal(spec.steps[1].block.sql, "SELECT '}'");
+        spec_free(&spec);
+    }
+}
+
+/* SQL that has no end in this way: the next brace ends the block, as in the isolation tester. */
+static void test_a_block_with_an_open_quotation(void **state)
+{
+    (void)state;
+    static const char *const SQL[] = {"SELECT 1 -- don't", "SELECT 'it", "SELECT $$", "SELECT 1 /* one"};
+    for (size_t i = 0; i < sizeof SQL / sizeof SQL[0]; i++) {
+        struct spec spec;
+        char error[SPEC_ERROR_SIZE], text[200];
+        (void)snprintf(text, sizeof text, "session s step a { %s }\nstep b { SELECT 2 }", SQL[i]);
+        if (!parse(text, &spec, error))
+            fail_msg("%s: %s", SQL[i], error);
+        assert_int_equal(spec.step_count, 2);
+        assert_string_equal(spec.steps[0].block.sql, SQL[i]);
+        spec_free(&spec);
+    }
+}
+
 static const struct {
     const char *text, *error;
 } MISTAKES[] = {
     {"", "f.spec:1: the file ends where 'session'"},
     {"\nsetup SELECT", "f.spec:2: expected SQL in braces instead of 'SELECT'"},
     {"setup {\nSELECT 1;\n", "f.spec:1: the block that begins here does not end"},
-    {"session s step a { SELECT '}' }", "f.spec:1: ''' is not valid here"},
+    {"session s step a { SELECT 1 } }'", "f.spec:1: '}' ends no block"},
     {"session \"s\nstep a {}", "f.spec:1: a name in quotation marks does not end"},
     {"session s\nstep a {}\nstep a {}", "f.spec:3: a step 'a' exists already"},
     {"session s step a {}\nsession t step a {}", "f.spec:2: a step 'a' exists already"},
@@ -185,6 +234,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_whole_file),
         cmocka_unit_test(test_the_ends_of_a_block),
+        cmocka_unit_test(test_braces_in_sql),
+        cmocka_unit_test(test_a_block_with_an_open_quotation),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_files_that_end_early),
         cmocka_unit_test(test_too_many),
