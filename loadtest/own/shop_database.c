@@ -302,3 +302,27 @@ bool shop_database_waits_first(struct shop_database *database, int32_t pid, bool
     *ret_first = PQntuples(rows) == 1 && db_cell_number(rows, 0, 0) <= 1;
     return true;
 }
+
+bool shop_database_nature(struct shop_database *database, struct shop_nature *ret_nature)
+{
+    static const struct statement ST_NATURE = {
+        "own_nature",
+        "SELECT EXISTS (SELECT FROM pg_settings WHERE name = 'default_transaction_isolation' AND reset_val = 'serializable')"
+        " OR EXISTS (SELECT FROM pg_db_role_setting, unnest(setconfig) s"
+        " WHERE lower(s) = 'default_transaction_isolation=serializable')"
+        ", NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+        " WHERE c.relkind NOT IN ('i', 'I')) AND NOT EXISTS (SELECT FROM pg_policy)"
+        " AND NOT EXISTS (SELECT FROM pg_constraint WHERE contype = 'f'"
+        " AND (confupdtype IN ('c', 'n', 'd') OR confdeltype IN ('c', 'n', 'd')))",
+        0};
+    AUTO_RESULT rows = NULL;
+    wait_from_now(database->db);
+    if (db_ready(database->db) != DB_OK || db_run(database->db, &ST_NATURE, NULL, &rows) != DB_OK ||
+        PQntuples(rows) != 1) {
+        complain("cannot ask PostgreSQL for its isolation level and tables: %s", db_error(database->db));
+        return false;
+    }
+    ret_nature->serializable = *PQgetvalue(rows, 0, 0) == 't';
+    ret_nature->tables_alone = *PQgetvalue(rows, 0, 1) == 't';
+    return true;
+}

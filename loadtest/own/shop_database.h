@@ -46,5 +46,11 @@ bool shop_database_routines(struct shop_database *database, struct routines *ret
 /* The session PID waits for a lock: does it hold no lock of a table yet that it has read without a lock, and of one table at most any? Then
  * the wait is for the first thing that it looks at. */
 bool shop_database_waits_first(struct shop_database *database, int32_t pid, bool *ret_first);
+struct shop_nature {
+    bool serializable; /* transactions are, unless they say otherwise */
+    bool tables_alone; /* no table inherits, has partitions or row security, or is changed by a foreign key */
+};
+
+bool shop_database_nature(struct shop_database *database, struct shop_nature *ret_nature);
 
 #endif

@@ -191,3 +191,11 @@ struct statement_inside statement_inside(const struct routines *routines, const 
         .several = outside + inside > 1,
     };
 }
+
+bool statement_runs_routine(const struct routines *routines, const char *text)
+{
+    for (size_t i = 0; i < routines->count; i++)
+        if (names(text, routines->item[i].name))
+            return true;
+    return false;
+}

@@ -37,4 +37,7 @@ struct statement_inside {
 /* TEXT: one statement, or several with semicolons, as the service sent them. */
 struct statement_inside statement_inside(const struct routines *routines, const char *text);
 
+/* TEXT names a function, a view, or a table with a trigger or rule. */
+bool statement_runs_routine(const struct routines *routines, const char *text);
+
 #endif

@@ -61,6 +61,15 @@ unsigned unit_has(const char *bytes, size_t count, char type)
     return found;
 }
 
+bool unit_names(const char *bytes, size_t count, const char *word)
+{
+    const size_t length = strlen(word);
+    for (size_t i = 0; i + length <= count; i++)
+        if (strncasecmp(bytes + i, word, length) == 0)
+            return true;
+    return false;
+}
+
 /* ---- texts ---------------------------------------------------------------------------------------------------------- */
 
 /* The text that ends before END and begins at *AT, which moves behind it. */
@@ -299,4 +308,16 @@ bool describe_error(const char *bytes, size_t length, char ret_text[static MESSA
         }
     }
     return deadlock;
+}
+
+void describe_sqlstate(const char *bytes, size_t length, char ret_sqlstate[static 6])
+{
+    const char *at = bytes + MESSAGE_HEADER, *end = bytes + length;
+    snprintf(ret_sqlstate, 6, "?"); /* a server that gives none */
+    while (at < end && *at) {
+        const bool is_code = *at++ == 'C';
+        const char *text = take_text(&at, end);
+        if (is_code && *text)
+            snprintf(ret_sqlstate, 6, "%.5s", text);
+    }
 }

@@ -31,6 +31,9 @@ size_t unit_length(const char *bytes, size_t count);
 /* How many messages of TYPE a complete unit has. */
 unsigned unit_has(const char *bytes, size_t count, char type);
 
+/* A complete unit, or a startup message, has WORD in some text; letters may be capital. */
+bool unit_names(const char *bytes, size_t count, const char *word);
+
 /* Writes the statements of a complete unit with their parameters as one line, without BEGIN, SET and the like, and notes what the unit
  * prepares and binds. A statement counts from Bind on, when PostgreSQL takes its snapshot. True: none is left, so the unit neither reads nor writes rows, nor takes or releases a lock. */
 bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
@@ -42,5 +45,7 @@ void describe_row(const char *bytes, size_t length, char ret_text[static MESSAGE
 void describe_tag(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT]);
 /* An ErrorResponse replaces the text. True: PostgreSQL has ended the transaction because of a deadlock. */
 bool describe_error(const char *bytes, size_t length, char ret_text[static MESSAGE_TEXT]);
+/* The SQLSTATE of an ErrorResponse, of which five characters count. */
+void describe_sqlstate(const char *bytes, size_t length, char ret_sqlstate[static 6]);
 
 #endif

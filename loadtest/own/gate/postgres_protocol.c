@@ -9,6 +9,7 @@ enum {
     CANCEL_REQUEST = 80877102,
 };
 
+static const char SERIALIZABLE[] = "serializable";
 static const char WRONG[] =
     "a message between the service and PostgreSQL has more than 8 MiB, or is not of protocol 3, so the gate closed "
     "the connection";
@@ -40,6 +41,7 @@ static struct wire_unit next_startup(struct postgres_state *state, struct gate_c
     if (count < length)
         return (struct wire_unit){0};
     seen->hint = code == SSL_REQUEST ? WANTS_TLS : NULL;
+    seen->serializable |= unit_names(bytes, length, SERIALIZABLE);
     if (code == SSL_REQUEST || code == GSS_REQUEST)
         return (struct wire_unit){.length = length, .way = UNIT_ANSWERED, .answer = "N"};
     state->started = code != CANCEL_REQUEST;
@@ -69,6 +71,7 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
         state->results = state->skips ? 0 : unit_has(bytes, length, 'B') + unit_has(bytes, length, 'E');
         state->awaited = state->ends_ready || state->results > 0;
         seen->whole = state->ends_ready;
+        seen->serializable |= unit_names(bytes, length, SERIALIZABLE);
         seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
         seen->begins = state->prepared.begins;
     }
@@ -103,8 +106,10 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
         describe_row(bytes, length, seen->answer);
     else if (*bytes == 'C' && is_first)
         describe_tag(bytes, length, seen->answer);
-    else if (*bytes == 'E')
+    else if (*bytes == 'E') {
         seen->deadlock |= describe_error(bytes, length, seen->answer);
+        describe_sqlstate(bytes, length, seen->sqlstate);
+    }
     if (*bytes == 'Z' && length > MESSAGE_HEADER) {
         seen->starts = false;
         seen->transaction = bytes[MESSAGE_HEADER];

@@ -60,6 +60,8 @@ struct gate {
     const char *problem, *hint;
     struct link *links[GATE_CONNECTIONS];
     struct gate_connection none;
+    struct gate_connection
+        closed[GATE_CONNECTIONS]; /* the last one in each place; its PID is 0 if there was none */
 };
 
 /* ---- bytes -------------------------------------------------------------------------------------------------------- */
@@ -292,6 +294,7 @@ static void free_link(struct link *link)
 static void close_link(struct gate *gate, size_t i)
 {
     gate->hint = gate->links[i]->seen.hint ? gate->links[i]->seen.hint : gate->hint;
+    gate->closed[i] = gate->links[i]->seen;
     close(gate->links[i]->client);
     close(gate->links[i]->server);
     free_link(gate->links[i]);
@@ -504,6 +507,14 @@ void gate_wait(struct gate *gate, int64_t until_us)
 void gate_changed(struct gate *gate)
 {
     pthread_cond_broadcast(&gate->condition);
+}
+
+const struct gate_connection *gate_connection_of(struct gate *gate, size_t i, int32_t pid)
+{
+    const struct gate_connection *now = gate_connection(gate, i);
+    if (now->used && now->pid == pid)
+        return now;
+    return gate->closed[i].pid == pid ? &gate->closed[i] : NULL;
 }
 
 struct gate_connection *gate_connection(struct gate *gate, size_t i)

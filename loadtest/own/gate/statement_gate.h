@@ -32,6 +32,10 @@ void gate_changed(struct gate *gate);
 /* GATE_CONNECTIONS of them. With the lock held. */
 struct gate_connection *gate_connection(struct gate *gate, size_t i);
 
+/* The connection of PID in place I, also if it has been closed since; NULL: it is another one, and the one before it was, too. With the lock
+ * held. */
+const struct gate_connection *gate_connection_of(struct gate *gate, size_t i, int32_t pid);
+
 /* From now on statements wait, or do not. With the lock held; false releases those that wait. */
 void gate_hold(struct gate *gate, bool hold);
 /* Releases the held statement, and the answers that are held back. With the lock held. */

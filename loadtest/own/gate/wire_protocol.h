@@ -28,12 +28,14 @@ struct gate_connection {
     bool keep_answers; /* set by the explorer: what the server answers is held back */
     bool has_answers;  /* there is some */
     char transaction;  /* 'I': none, 'T': open, 'E': failed */
+    bool serializable; /* the service has named this isolation level on it */
     int owner;         /* set by the explorer */
     int host;          /* and the request that has run a statement in the open transaction; GATE_NO_OWNER */
     int claim; /* and the request that has sent the held statement, if it sends several at a time; else GATE_NO_OWNER */
     int32_t pid;               /* of PostgreSQL's process */
     char text[MESSAGE_TEXT];   /* the held or running statement, with its parameters */
     char answer[MESSAGE_TEXT]; /* its first row, its command tag or its error */
+    char sqlstate[6];          /* of its error; "": it had none */
     bool deadlock;             /* PostgreSQL ended the transaction because of a deadlock */
     /* Of a command to Redis. */
     char shape

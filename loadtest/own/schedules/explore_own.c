@@ -101,7 +101,7 @@ static bool take_fault(struct explore_own *explore)
     unsigned count = 0;
     for (size_t i = 0; i < explore->schedule.count; i++) {
         uint8_t kind = explore->schedule.parts[i].kind;
-        if (kind == TRANSITION_STEP)
+        if (kind == TRANSITION_STEP || kind == TRANSITION_TIMEOUT)
             continue;
         for (size_t fault = 0; FAULTS[fault]; fault++)
             if (FAULT_KINDS[fault] == kind)

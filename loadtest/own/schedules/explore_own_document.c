@@ -144,6 +144,20 @@ static bool warn_of_stranger(const struct explore_own *explore, json_t *warnings
     return !*explore->stranger || add_warning(warnings, text);
 }
 
+static bool warn_of_polls(const struct explore_own *explore, json_t *warnings)
+{
+    char text[2 * MESSAGE_TEXT];
+    snprintf(
+        text, sizeof text,
+        "A request repeats '%.200s' without success, and was held there until another request changed something. %s.",
+        explore->polled,
+        explore->polls_unknown
+            ? "Whether it gives up after some tries is not known, and the schedules in which it does are not in this search"
+            : "Let alone with it, it did not give up in 6 s; schedules in which it gives up later are not in this search");
+    return !*explore->polled || (!explore->polls_unknown && !*explore->polled_forever) ||
+           add_warning(warnings, text);
+}
+
 static json_t *warnings_of(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
@@ -151,7 +165,7 @@ static json_t *warnings_of(const struct explore_own *explore)
         warn_of_sleep(explore, warnings) && warn_of_inside(explore, warnings) &&
         warn_of_failures(explore, warnings) && warn_of_pool(explore, warnings) &&
         warn_of_two(explore, warnings) && warn_of_stranger(explore, warnings) &&
-        (!*explore->changed || add_warning(warnings, explore->changed)))
+        warn_of_polls(explore, warnings) && (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
     return NULL;
@@ -161,7 +175,7 @@ static json_t *warnings_of(const struct explore_own *explore)
 static bool is_complete(const struct explore_own *explore)
 {
     return explore->search.done && !*runner_at_once(explore->runner) && !explore->unseen && !explore->slept &&
-           !*explore->overtaken && !*explore->overtaken_open;
+           !*explore->overtaken && !*explore->overtaken_open && !explore->polls_unknown;
 }
 
 static enum verdict worst_of(const struct explore_own *explore)

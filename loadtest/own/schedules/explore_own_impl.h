@@ -57,8 +57,12 @@ struct explore_own {
     char overtaken[MESSAGE_TEXT],
         overtaken_open[MESSAGE_TEXT];                /* of the first schedule that had such a statement */
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT]; /* as in a record; "": none */
-    bool frees;                                      /* of --frees, and of the search that runs */
-    int64_t occupied;                                /* of --occupied, and of the search that runs */
+    char polled[MESSAGE_TEXT];                       /* as in a record, of the first schedule */
+    char polled_forever
+        [MESSAGE_TEXT]; /* by a request that did not give up when it was alone with it; "": none */
+    bool polls_unknown; /* as in a record, of all schedules */
+    bool frees;         /* of --frees, and of the search that runs */
+    int64_t occupied;   /* of --occupied, and of the search that runs */
     size_t pool_size; /* connections; 0: it has no pool, or it is not known; OCCUPIERS_MAX: as many or more */
     /* Schedules of requests that shared its last connection, in which nothing was wrong; and those of them in which they took turns on it. */
     int64_t pool_clean, pool_shared;

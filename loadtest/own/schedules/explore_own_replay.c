@@ -101,6 +101,7 @@ static bool follow(struct explore_own *explore, struct counterexample *ran)
 {
     struct transition choices[ENABLED_MAX];
     unsigned done[ACTORS_MAX] = {0};
+    runner_wait_out_all(explore->runner);
     bool well = explore_own_start(explore, (size_t)explore->occupied, explore->frees, true);
     for (size_t i = 0; i < explore->schedule.count; i++) {
         const struct schedule_part *part = &explore->schedule.parts[i];
@@ -114,7 +115,7 @@ static bool follow(struct explore_own *explore, struct counterexample *ran)
         }
     }
     while (well && ran->length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0 &&
-           choices[0].kind == TRANSITION_STEP)
+           (choices[0].kind == TRANSITION_STEP || choices[0].kind == TRANSITION_TIMEOUT))
         well = run_one(explore, choices[0], ran);
     return runner_end(explore->runner) && well;
 }

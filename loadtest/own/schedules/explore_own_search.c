@@ -44,7 +44,8 @@ static bool run_first(struct explore_own *explore)
 {
     struct transition choices[ENABLED_MAX];
     bool well = runner_start(explore->runner);
-    while (well && runner_enabled(explore->runner, choices) > 0 && choices[0].kind == TRANSITION_STEP)
+    while (well && runner_enabled(explore->runner, choices) > 0 &&
+           (choices[0].kind == TRANSITION_STEP || choices[0].kind == TRANSITION_TIMEOUT))
         well = runner_apply(explore->runner, choices[0]);
     return well && runner_end(explore->runner);
 }
@@ -142,6 +143,9 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
     explore->faulted |= record->faulted;
     explore->unseen |= sold & ~stepped;
     explore->slept |= record->slept;
+    explore->polls_unknown |= record->polls_unknown;
+    if (!*explore->polled)
+        memcpy(explore->polled, record->polled, sizeof explore->polled);
     if (!*explore->stranger) {
         memcpy(explore->stranger, record->stranger, sizeof explore->stranger);
         memcpy(explore->host, record->host, sizeof explore->host);
@@ -284,8 +288,11 @@ bool explore_own_warm_up(struct explore_own *explore)
     runner_measure(explore->runner);
     runner_learn(explore->runner);
     runner_set(explore->runner, (size_t)explore->requests, false);
-    if (!works || !run_first(explore) || !shop_database_routines(explore->database, &explore->routines))
+    struct shop_nature nature;
+    if (!works || !run_first(explore) || !shop_database_routines(explore->database, &explore->routines) ||
+        !shop_database_nature(explore->database, &nature))
         return false;
+    runner_set_nature(explore->runner, &nature);
     runner_set_routines(explore->runner, &explore->routines);
     return true;
 }
@@ -387,8 +394,26 @@ static bool search_shared(struct explore_own *explore, int64_t limit_us)
     return outcome == SEARCH_RAN || outcome == SEARCH_DONE;
 }
 
+/* Finds out before the search, which must not change its choices, whether a request that polls gives up. */
+static bool try_polls(struct explore_own *explore)
+{
+    bool done = false;
+    char forever[MESSAGE_TEXT];
+    runner_occupy(explore->runner, 0, false);
+    runner_set(explore->runner, (size_t)explore->requests, false);
+    for (unsigned steps = 0; !done && steps < RUN_STEPS_MAX && !interrupted(); steps++) {
+        if (!runner_try_polls(explore->runner, steps, &done, forever))
+            return false;
+        if (*forever)
+            memcpy(explore->polled_forever, forever, sizeof explore->polled_forever);
+    }
+    return !interrupted();
+}
+
 bool explore_own_search(struct explore_own *explore)
 {
+    if (!try_polls(explore))
+        return false;
     int64_t begin = monotonic_us(), limit_us = begin + explore->time_limit_ms * 1000;
     enum search_outcome outcome = run_search(explore, &explore->search, limit_us);
     explore->us = monotonic_us() - begin;

@@ -59,11 +59,14 @@ bool runner_end_keys(struct request_runner *runner, const struct actor *actor, c
  * not for ever. */
 bool runner_pass_time(struct request_runner *runner)
 {
-    bool repeats = false, expired = false;
+    bool repeats = false, polls = false, expired = false;
     for (size_t i = 0; i < runner->settings.requests; i++) {
-        if (runner->actors[i].state == REQUEST_HELD && !runner_repeats_idly(runner, &runner->actors[i]))
+        const bool repeats_this = runner_repeats_idly(runner, &runner->actors[i]),
+                   polls_this = runner_polls(runner, &runner->actors[i]) != 0;
+        if (runner->actors[i].state == REQUEST_HELD && !repeats_this && !polls_this)
             return true;
-        repeats |= runner->actors[i].state == REQUEST_HELD;
+        repeats |= repeats_this;
+        polls |= polls_this;
     }
     for (size_t i = 0; i < runner->settings.requests && repeats; i++) {
         struct run_step *step = NULL;
@@ -76,5 +79,5 @@ bool runner_pass_time(struct request_runner *runner)
     }
     if (repeats && !expired && runner->tries++ < TRIES_MOST)
         idle_repeats_changed(&runner->repeats);
-    return true;
+    return !polls || repeats || runner_pass_time_sql(runner);
 }

@@ -165,6 +165,8 @@ bool runner_start(struct request_runner *runner)
         runner->actors[i].steps = runner->actors[i].sent = 0;
         memset(runner->actors[i].met, 0, sizeof runner->actors[i].met);
     }
+    runner->polls = (struct idle_polls){.tables_alone = runner->nature.tables_alone};
+    runner->waited = 0;
     bool well = runner_send_occupiers(runner);
     for (size_t i = 0; i < runner->settings.requests && well; i++)
         well = runner_send(runner, &runner->actors[i]);
@@ -176,9 +178,21 @@ size_t runner_enabled(struct request_runner *runner, struct transition *ret_tran
 {
     size_t count = 0;
     gate_lock(runner->settings.gate);
+    const bool may_join = runner->settings.fault == TRANSITION_STEP ||
+                          runner->settings.fault == TRANSITION_EXPIRE;
+    for (size_t i = 0; i < runner->settings.requests && may_join; i++)
+        if (runner_ends_nothing(runner, &runner->actors[i])) {
+            ret_transitions[0] = (struct transition){.actor = (uint8_t)i, .kind = TRANSITION_STEP};
+            gate_unlock(runner->settings.gate);
+            return 1;
+        }
     for (size_t i = 0; i < runner->settings.requests; i++)
-        if (runner->actors[i].state == REQUEST_HELD && !runner_repeats_idly(runner, &runner->actors[i]))
+        if (runner->actors[i].state == REQUEST_HELD && !runner_repeats_idly(runner, &runner->actors[i]) &&
+            !runner_polls(runner, &runner->actors[i]))
             ret_transitions[count++] = (struct transition){.actor = (uint8_t)i, .kind = TRANSITION_STEP};
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        if (runner_can_wait_out(runner, &runner->actors[i]))
+            ret_transitions[count++] = (struct transition){.actor = (uint8_t)i, .kind = TRANSITION_TIMEOUT};
     for (size_t i = 0; i < runner->settings.requests; i++)
         if (runner_can_fault(runner, &runner->actors[i]))
             ret_transitions[count++] = (struct transition){.actor = (uint8_t)i,
@@ -233,7 +247,7 @@ static bool note_inside(struct request_runner *runner, const struct actor *actor
 }
 
 /* Lets the statement run at which ACTOR is held. With the gate's lock. */
-static bool run_statement(struct request_runner *runner, struct actor *actor, struct run_step *step)
+bool runner_run_statement(struct request_runner *runner, struct actor *actor, struct run_step *step)
 {
     struct gate *gate = runner->settings.gate;
     size_t at = actor->at;
@@ -249,7 +263,7 @@ static bool run_statement(struct request_runner *runner, struct actor *actor, st
     snprintf(step->text, sizeof step->text, "%s", command.text);
     step->server = command.server;
     add_text(runner, actor->number, *command.shape ? command.shape : command.text);
-    connection->answer[0] = '\0';
+    connection->answer[0] = connection->sqlstate[0] = '\0';
     actor->sent += !command.commits;
     connection->keep_answers |= actor->cuts;
     gate_release(gate, at);
@@ -264,6 +278,10 @@ static bool run_statement(struct request_runner *runner, struct actor *actor, st
                       (!connection->used || connection->transaction == 'I') &&
                       actor->state != REQUEST_BLOCKED;
     actor->steps++;
+    if (command.server == RUNS_POSTGRES)
+        runner_note_statement(runner, actor, at, &command);
+    else
+        poll_history_clear(&runner->polls.history[actor->number]);
     if (!well || command.server != RUNS_REDIS || actor->state == REQUEST_BLOCKED)
         return well;
     gate_unlock(gate);
@@ -281,7 +299,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     if (!well)
         return false;
     gate_lock(gate);
-    runner->record.faulted |= transition.kind != TRANSITION_STEP;
+    runner->record.faulted |= transition.kind != TRANSITION_STEP && transition.kind != TRANSITION_TIMEOUT;
     actor->cuts = transition.kind == TRANSITION_CUT;
     if (transition.kind == TRANSITION_EXPIRE) {
         add_text(runner, transition.actor, "!expire");
@@ -291,8 +309,13 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
         snprintf(step->text, sizeof step->text,
                  "(fault: the request crashes; nothing more of it reaches a server)");
         well = runner_crash(runner, actor);
+        idle_polls_changed(&runner->polls);
+    } else if (transition.kind == TRANSITION_TIMEOUT) {
+        enum poll_end poll_end;
+        add_text(runner, transition.actor, "!timeout");
+        well = runner_wait_out(runner, actor, step, &poll_end);
     } else {
-        well = run_statement(runner, actor, step);
+        well = runner_run_statement(runner, actor, step);
     }
     step->fingerprint = runner->fingerprint;
     step->after = actor->state;
@@ -300,6 +323,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     actor->waits = actor->state == REQUEST_BLOCKED ? step : NULL;
     runner_free_connection(runner);
     well = well && runner_wake_waiters(runner) && runner_await_deadlock(runner) && runner_pass_time(runner);
+    runner_note_polls(runner);
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         runner->record.deadlock |= gate_connection(gate, i)->deadlock;
     gate_unlock(gate);
@@ -436,6 +460,11 @@ const char *runner_at_once(const struct request_runner *runner)
 void runner_set_routines(struct request_runner *runner, const struct routines *routines)
 {
     runner->routines = routines;
+}
+
+void runner_set_nature(struct request_runner *runner, const struct shop_nature *nature)
+{
+    runner->nature = *nature;
 }
 
 void runner_set(struct request_runner *runner, size_t requests, bool reads_stock)

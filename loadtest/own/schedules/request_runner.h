@@ -6,6 +6,7 @@
 #include "loadtest/explore/core/transition.h"
 #include "loadtest/own/cause/run_record.h"
 #include "loadtest/own/gate/statement_gate.h"
+#include "loadtest/own/polls/idle_polls.h"
 #include "loadtest/own/redis/redis_control.h"
 #include "loadtest/own/shop_http.h"
 #include "loadtest/own/shop_service.h"
@@ -43,6 +44,8 @@ const char *runner_at_once(const struct request_runner *runner);
 /* From the next start: what runs inside statements, which must outlive the runner. Statements outside a transaction that are not atomic get
  * a step for their COMMIT, as if they were in one. */
 void runner_set_routines(struct request_runner *runner, const struct routines *routines);
+/* From the next start: what is known of the database. All false at first. */
+void runner_set_nature(struct request_runner *runner, const struct shop_nature *nature);
 /* From the next start: as many requests, and READS_STOCK of the settings. */
 void runner_set(struct request_runner *runner, size_t requests, bool reads_stock);
 
@@ -59,12 +62,20 @@ void runner_learn(struct request_runner *runner);
 /* One request alone takes a lock that belongs to its session. */
 bool runner_locks_session(const struct request_runner *runner);
 
+/* Runs A for STEPS statements and then B alone. If B then polls PostgreSQL, it gets some time alone, to find out whether it gives up; the
+ * searches after that let it do so at every point (TRANSITION_TIMEOUT). Then both run to their ends. RET_DONE: A has fewer statements. RET_FOREVER:
+ * what B has repeated without an end; "" if it did not. */
+bool runner_try_polls(struct request_runner *runner, unsigned steps, bool *ret_done,
+                      char ret_forever[static MESSAGE_TEXT]);
+/* From now on each poll may be waited out, also one of which it is not known how it ends. */
+void runner_wait_out_all(struct request_runner *runner);
+
 /* Resets, and sends the requests up to their first statements. The functions return false having said why on stderr. */
 bool runner_start(struct request_runner *runner);
 /* The requests that are held, and the faults that can happen, as transitions; returns their number, at most ENABLED_MAX. */
 size_t runner_enabled(struct request_runner *runner, struct transition *ret_transitions);
 /* TRANSITION_STEP lets the actor run to its next statement, or until it waits, or to its answer; and those that waited for it.
- * TRANSITION_EXPIRE: the keys that it holds as locks in Redis are gone. TRANSITION_CRASH: its connections to PostgreSQL that are in use are
+ * TRANSITION_TIMEOUT: it alone repeats what it polls until it gives up. TRANSITION_EXPIRE: the keys that it holds as locks in Redis are gone. TRANSITION_CRASH: its connections to PostgreSQL that are in use are
  * closed, and nothing that it does from now on reaches a server. TRANSITION_CUT: its statement is done, and the connection is lost before
  * the answer. */
 bool runner_apply(struct request_runner *runner, struct transition transition);

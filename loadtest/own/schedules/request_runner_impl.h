@@ -3,6 +3,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_REQUEST_RUNNER_IMPL_H
 #define OVERSELL_LOADTEST_OWN_SCHEDULES_REQUEST_RUNNER_IMPL_H
 
+#include "loadtest/own/polls/idle_polls.h"
 #include "loadtest/own/redis/held_keys.h"
 #include "loadtest/own/redis/idle_repeats.h"
 #include "loadtest/own/schedules/request_runner.h"
@@ -65,6 +66,11 @@ struct request_runner {
     int64_t changes; /* what redis_control_changes said last */
     struct held_keys held;
     struct idle_repeats repeats;
+    struct idle_polls polls;
+    struct known_polls known, met; /* KNOWN before the search, and MET in it */
+    unsigned waited;               /* bits of the actors that have waited out their tries in this schedule */
+    struct shop_nature nature;     /* of the database */
+    bool waits_out_all;            /* what is not known may be waited out as well */
 };
 
 /* ---- waiting; with the gate's lock ----- */
@@ -94,6 +100,30 @@ bool runner_repeats_idly(const struct request_runner *runner, const struct actor
 bool runner_end_keys(struct request_runner *runner, const struct actor *actor, char *ret_text);
 /* If all that is left repeats commands in vain, time passes: what expires in Redis does so. */
 bool runner_pass_time(struct request_runner *runner);
+
+/* ---- polls of PostgreSQL; request_polls.c; with the gate's lock ----- */
+
+/* The statement of ACTOR over connection AT, of which COMMAND is a copy from before, has ended or waits. */
+void runner_note_statement(struct request_runner *runner, const struct actor *actor, size_t at,
+                           const struct gate_connection *command);
+/* The statement of ACTOR's last step, which has waited on the connection of process PID at AT, has ended. */
+void runner_note_unblocked(struct request_runner *runner, const struct actor *actor, size_t at, int32_t pid);
+/* ACTOR is about to repeat a statement that has no effect: a number for what it repeats; else 0. */
+uint64_t runner_polls(const struct request_runner *runner, const struct actor *actor);
+/* ACTOR is held at the end of a transaction that has tried something in vain. That has no effect on others, so no other schedule is lost if it
+ * runs at once. */
+bool runner_ends_nothing(const struct request_runner *runner, const struct actor *actor);
+/* ACTOR polls, and is known to give up after some time. */
+bool runner_can_wait_out(const struct request_runner *runner, const struct actor *actor);
+/* ACTOR alone repeats its tries until it does something else, or for some time. STEP describes that. NULL: nothing does. */
+bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct run_step *step,
+                     enum poll_end *ret_end);
+/* All that is left polls PostgreSQL in vain: time passes, so those that give up do so. */
+bool runner_pass_time_sql(struct request_runner *runner);
+/* Writes to the record who polls now. */
+void runner_note_polls(struct request_runner *runner);
+/* Lets the statement run at which ACTOR is held, and describes it in STEP. */
+bool runner_run_statement(struct request_runner *runner, struct actor *actor, struct run_step *step);
 
 /* ---- faults; with the gate's lock ----- */
 

@@ -79,6 +79,7 @@ static bool pass_late(struct request_runner *runner)
         } else if (connection->trivial ||
                    strncasecmp(connection->text, "ROLLBACK", strlen("ROLLBACK")) == 0) {
             gate_release(gate, i);
+            idle_polls_changed(&runner->polls); /* locks are free */
         } else {
             complain(
                 "request %c sent '%.150s' after its answer. Let the service finish its transaction before it answers, and turn "
@@ -386,8 +387,11 @@ static bool wake_waiters(struct request_runner *runner, bool *ret_went)
         }
         enum request_state before = actor->state;
         size_t at = actor->at;
+        const int32_t pid = at == NOWHERE ? 0 : gate_connection(gate, at)->pid;
         if (!runner_settle(runner, actor))
             return false;
+        if (before == REQUEST_BLOCKED && actor->state != REQUEST_BLOCKED)
+            runner_note_unblocked(runner, actor, at, pid);
         if (actor->waits && actor->state != REQUEST_BLOCKED) {
             snprintf(actor->waits->answer, sizeof actor->waits->answer, "%s",
                      gate_connection(gate, at)->answer);
@@ -405,6 +409,15 @@ bool runner_wake_waiters(struct request_runner *runner)
         if (!wake_waiters(runner, &went))
             return false;
     return true;
+}
+
+/* A request can send its next statement, and does not poll. */
+static bool can_step(const struct request_runner *runner)
+{
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        if (runner->actors[i].state == REQUEST_HELD && !runner_polls(runner, &runner->actors[i]))
+            return true;
+    return false;
 }
 
 bool runner_has(const struct request_runner *runner, enum request_state state)
@@ -428,8 +441,7 @@ bool runner_await_deadlock(struct request_runner *runner)
 {
     int64_t end = monotonic_us() + STUCK_US;
     unsigned inside;
-    while (!runner_has(runner, REQUEST_HELD) &&
-           ((inside = runner_inside(runner)) || runner_has(runner, REQUEST_BLOCKED)) &&
+    while (!can_step(runner) && ((inside = runner_inside(runner)) || runner_has(runner, REQUEST_BLOCKED)) &&
            monotonic_us() < end && !interrupted()) {
         bool only_inside = !runner_has(runner, REQUEST_BLOCKED);
         gate_wait(runner->settings.gate, monotonic_us() + LOOK_US);

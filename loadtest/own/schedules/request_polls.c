@@ -1,0 +1,208 @@
+/* Tracks which requests poll PostgreSQL, as they do while they wait for a lock that is a row. Such a request is held until another one has
+ * changed something, or waits out its tries alone. */
+#include "loadtest/own/schedules/request_runner_impl.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/interrupt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    WAIT_OUT_US = 6000000, /* many programs give up after 5 s */
+    WAIT_OUT_STATEMENTS = 1000,
+    EXPIRES_MOST = 5,
+};
+
+static bool is_open(const struct gate_connection *connection)
+{
+    return connection->used && connection->transaction != 'I';
+}
+
+/* A client can close its connection after the answer. */
+static void note(struct request_runner *runner, const struct actor *actor, size_t at, int32_t pid,
+                 const char *text, bool was_open, bool is_commit)
+{
+    const struct gate_connection *now = gate_connection_of(runner->settings.gate, at, pid);
+    bool is_known = now && !actor->crashed && !now->running,
+         stays_open = now && now == gate_connection(runner->settings.gate, at) && is_open(now);
+    enum statement_effect effect = is_commit ? EFFECT_ENDS
+                                   : is_known
+                                       ? statement_effect(runner->routines, text, now->answer, now->sqlstate)
+                                       : EFFECT_CHANGES;
+    idle_polls_ended(&runner->polls, actor->number, at, text, was_open, stays_open, effect,
+                     is_known && statement_writes_one_table(runner->routines, text));
+}
+
+void runner_note_statement(struct request_runner *runner, const struct actor *actor, size_t at,
+                           const struct gate_connection *command)
+{
+    if (actor->state == REQUEST_BLOCKED)
+        poll_history_clear(&runner->polls.history[actor->number]);
+    else
+        note(runner, actor, at, command->pid, command->text, is_open(command), command->commits);
+}
+
+void runner_note_unblocked(struct request_runner *runner, const struct actor *actor, size_t at, int32_t pid)
+{
+    if (!actor->waits || actor->waits->server != RUNS_POSTGRES)
+        return;
+    note(runner, actor, at, pid, actor->waits->text, true, false);
+    poll_history_clear(
+        &runner->polls.history[actor->number]); /* it has seen what was there before it waited */
+}
+
+uint64_t runner_polls(const struct request_runner *runner, const struct actor *actor)
+{
+    if (actor->state != REQUEST_HELD || actor->at == NOWHERE)
+        return 0;
+    const struct gate_connection *connection = gate_connection(runner->settings.gate, actor->at);
+    return connection->server == RUNS_POSTGRES && !connection->commits
+               ? poll_history_repeats(&runner->polls.history[actor->number], connection->text,
+                                      is_open(connection))
+               : 0;
+}
+
+bool runner_ends_nothing(const struct request_runner *runner, const struct actor *actor)
+{
+    if (actor->state != REQUEST_HELD || actor->at == NOWHERE)
+        return false;
+    const struct gate_connection *connection = gate_connection(runner->settings.gate, actor->at);
+    return connection->server == RUNS_POSTGRES && is_open(connection) && !connection->serializable &&
+           statement_effect(NULL, connection->text, "", "") == EFFECT_ENDS &&
+           idle_polls_ends_nothing(&runner->polls, actor->at) && !runner->nature.serializable;
+}
+
+bool runner_can_wait_out(const struct request_runner *runner, const struct actor *actor)
+{
+    uint64_t poll = runner_polls(runner, actor);
+    return poll && !(runner->waited & 1U << actor->number) &&
+           (runner->waits_out_all || known_polls_end(&runner->known, poll) == POLL_GIVES_UP);
+}
+
+/* The next statement of ACTOR is one of those in BEFORE. */
+static bool goes_on(const struct request_runner *runner, const struct actor *actor,
+                    const struct poll_history *before)
+{
+    if (actor->state != REQUEST_HELD || actor->at == NOWHERE)
+        return false;
+    const struct gate_connection *connection = gate_connection(runner->settings.gate, actor->at);
+    return connection->server == RUNS_POSTGRES &&
+           poll_history_has(before, connection->text, is_open(connection));
+}
+
+bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct run_step *step,
+                     enum poll_end *ret_end)
+{
+    struct poll_history before = runner->polls.history[actor->number];
+    const uint64_t poll = runner_polls(runner, actor), fingerprint = runner->fingerprint;
+    const int64_t end_us = monotonic_us() + WAIT_OUT_US;
+    static struct run_step scratch;
+    bool well = true, in_vain = true;
+    unsigned statements = 0;
+    char text[MESSAGE_TEXT];
+    snprintf(text, sizeof text, "%s", gate_connection(runner->settings.gate, actor->at)->text);
+    runner->waited |= 1U << actor->number;
+    while (well && in_vain && goes_on(runner, actor, &before) && statements < WAIT_OUT_STATEMENTS &&
+           monotonic_us() < end_us && !interrupted()) {
+        well = runner_run_statement(runner, actor, &scratch);
+        in_vain = runner->polls.history[actor->number].count > 0;
+        statements++;
+    }
+    *ret_end = in_vain && !goes_on(runner, actor, &before) ? POLL_GIVES_UP : POLL_GOES_ON;
+    known_polls_add(&runner->met, poll, *ret_end);
+    runner->fingerprint = fingerprint;
+    if (step)
+        snprintf(step->text, sizeof step->text, "(alone) repeats '%.300s'", text);
+    if (step)
+        snprintf(step->answer, sizeof step->answer, "%u statements without success; %s", statements,
+                 *ret_end == POLL_GIVES_UP ? "then it gives up"
+                 : in_vain                 ? "it has not given up"
+                                           : "then it got what it waited for");
+    return well;
+}
+
+/* Lets ACTOR run as far as it can without the others. RET_COUNT: of its steps. */
+static bool run_actor(struct request_runner *runner, unsigned actor, unsigned most, unsigned *ret_count)
+{
+    const struct transition step = {.actor = (uint8_t)actor, .kind = TRANSITION_STEP};
+    struct transition choices[ENABLED_MAX];
+    bool well = true, can = true;
+    *ret_count = 0;
+    while (well && can && *ret_count < most) {
+        size_t count = runner_enabled(runner, choices);
+        can = false;
+        for (size_t i = 0; i < count; i++)
+            can |= choices[i].actor == actor && choices[i].kind == TRANSITION_STEP;
+        well = !can || runner_apply(runner, step);
+        *ret_count += can;
+    }
+    return well;
+}
+
+bool runner_try_polls(struct request_runner *runner, unsigned steps, bool *ret_done,
+                      char ret_forever[static MESSAGE_TEXT])
+{
+    struct transition choices[ENABLED_MAX];
+    struct actor *b = &runner->actors[1];
+    enum poll_end end;
+    unsigned count;
+    bool well = runner_start(runner) && run_actor(runner, 0, steps, &count);
+    *ret_done = !well || count < steps;
+    ret_forever[0] = '\0';
+    well = well && (*ret_done || run_actor(runner, 1, RUN_STEPS_MAX, &count));
+    gate_lock(runner->settings.gate);
+    uint64_t poll = *ret_done ? 0 : runner_polls(runner, b);
+    if (well && poll && known_polls_end(&runner->known, poll) == POLL_UNKNOWN) {
+        struct run_step *step = runner_add_step(runner, 1, TRANSITION_TIMEOUT);
+        snprintf(ret_forever, MESSAGE_TEXT, "%s", gate_connection(runner->settings.gate, b->at)->text);
+        well = step && runner_wait_out(runner, b, step, &end) && runner_wake_waiters(runner);
+        known_polls_add(&runner->known, poll, end);
+        if (end == POLL_GIVES_UP)
+            ret_forever[0] = '\0';
+    }
+    gate_unlock(runner->settings.gate);
+    while (well && runner_enabled(runner, choices) > 0)
+        well = runner_apply(runner, choices[0]);
+    return runner_end(runner) && well;
+}
+
+void runner_wait_out_all(struct request_runner *runner)
+{
+    runner->waits_out_all = true;
+}
+
+bool runner_pass_time_sql(struct request_runner *runner)
+{
+    enum poll_end end;
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        if (runner_can_wait_out(runner, &runner->actors[i]))
+            return true;
+    for (size_t i = 0; i < runner->settings.requests && !interrupted(); i++) {
+        struct actor *actor = &runner->actors[i];
+        uint64_t poll = runner_polls(runner, actor);
+        if (!poll || known_polls_end(&runner->met, poll) == POLL_GOES_ON || runner->waited & 1U << i)
+            continue;
+        struct run_step *step = runner_add_step(runner, (unsigned)i, TRANSITION_TIMEOUT);
+        if (!step || !runner_wait_out(runner, actor, step, &end))
+            return false;
+        step->after = actor->state;
+        step->fingerprint = runner->fingerprint;
+        if (end == POLL_GIVES_UP || !runner_polls(runner, actor))
+            return runner_wake_waiters(runner);
+    }
+    return true;
+}
+
+void runner_note_polls(struct request_runner *runner)
+{
+    for (size_t i = 0; i < runner->settings.requests; i++) {
+        uint64_t poll = runner_polls(runner, &runner->actors[i]);
+        if (!poll)
+            continue;
+        if (!*runner->record.polled)
+            snprintf(runner->record.polled, sizeof runner->record.polled, "%s",
+                     gate_connection(runner->settings.gate, runner->actors[i].at)->text);
+        runner->record.polls_unknown |= known_polls_end(&runner->known, poll) == POLL_UNKNOWN;
+    }
+}
