@@ -99,6 +99,26 @@ def optimistic(product, quantity):
                 return True
 
 
+def waits_for_the_old_version(product, quantity):
+    """Only a schedule in which another order comes between makes it try for ever."""
+    with transaction() as cursor:
+        cursor.execute("SELECT count FROM product WHERE id = %s", (product,))
+        left = cursor.fetchone()[0]
+    while left >= quantity:
+        with transaction() as cursor:
+            cursor.execute("UPDATE product SET count = %s WHERE id = %s AND count = %s", (left - quantity, product, left))
+            if cursor.rowcount:
+                cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+                return True
+    return False
+
+
+def tries_for_ever(product, quantity):
+    while not decrement(product, quantity):
+        pass
+    return True
+
+
 PROTECTIONS = {
     "insert": locked(insert, release),
     "registry": locked(registry, release),
@@ -108,6 +128,8 @@ PROTECTIONS = {
     "three-tries": locked(insert, release, 3),
     "three-tries-then-without": locked(insert, release, 3, read_and_write),
     "optimistic": optimistic,
+    "old-version": waits_for_the_old_version,
+    "tries-for-ever": tries_for_ever,
 '''
 
 EXPIRES = "UPDATE lock SET until = now() - interval '1 s'"
@@ -167,3 +189,10 @@ def test_a_service_that_goes_on_without_the_lock(services):
 def test_an_optimistic_retry_is_no_lock(services):
     found = searched(services, "optimistic")
     assert found["verdict"] == "clean" and found["complete"] and not polls(found), found
+
+
+@pytest.mark.parametrize("protection", ["tries-for-ever", "old-version"])
+def test_a_buyer_who_is_never_answered(services, protection):
+    found = searched(services, protection)
+    shown = found["counterexample"]
+    assert found["verdict"] == "stuck" and shown["reproduced"] == 10 and "repeats 'UPDATE product SET count" in shown["cause"], found

@@ -436,6 +436,30 @@ static void test_who_waits_for_whom(void **state)
 
 /* ---- the notation --------------------------------------------------------------------------------------------------- */
 
+static void test_polls(void **state)
+{
+    static const char TRY[] = "INSERT INTO lock VALUES (1)";
+    (void)state;
+    for (int sold = 0; sold < 2; sold++) {
+        add('A', TRY);
+        add('B', TRY);
+        sent('B', TRY, "3 statements without success; then it gives up");
+        record.steps[2].kind = TRANSITION_TIMEOUT;
+        if (!sold)
+            refuse('B');
+        expect_of(sold ? VERDICT_OVERSOLD : VERDICT_TURNED_AWAY,
+                  sold ? "B gave up to wait for a lock that another request had (3), and sold without it."
+                       : "B gave up to wait for a lock that another request had (3), and was refused as sold out");
+    }
+    snprintf(record.polled, sizeof record.polled, "%s", TRY);
+    add('B', TRY);
+    expect_of(VERDICT_STUCK, "No request could continue: one repeats 'INSERT INTO lock VALUES (1)' without success");
+    waited('A', "UPDATE x SET y = 1", "");
+    record.steps[0].after = REQUEST_BLOCKED;
+    expect_of(VERDICT_STUCK, "No request could continue, A waits for B (1). Take locks");
+    record.polled[0] = '\0';
+}
+
 static void test_a_schedule_is_written_and_read(void **state)
 {
     (void)state;
@@ -495,6 +519,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_statement_that_was_cut_off, begin_test),
         cmocka_unit_test_setup(test_answers, begin_test),
         cmocka_unit_test_setup(test_who_waits_for_whom, begin_test),
+        cmocka_unit_test_setup(test_polls, begin_test),
         cmocka_unit_test_setup(test_a_schedule_is_written_and_read, begin_test),
         cmocka_unit_test_setup(test_what_is_no_schedule, begin_test),
     };
