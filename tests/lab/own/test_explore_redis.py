@@ -373,7 +373,7 @@ def test_a_redis_that_cannot_be_held(server, services, tmp_path):
         (("--expire-key", "lock:*"), "--expire-key needs --faults expire"),
         (("--faults", "restart"), "expire"),
         (("--replay", "A>1 A!expire B!crash"), "at most one fault"),
-        (("--replay", "A>1 A!timeout"), "expire, crash or cut"),
+        (("--replay", "A>1 A!restart"), "expire, crash or cut"),
     ],
     ids=str,
 )
