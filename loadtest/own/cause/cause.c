@@ -20,8 +20,8 @@ static bool fault_explains(const struct run_record *record, enum verdict verdict
                            char ret_text[static CAUSE_TEXT])
 {
     size_t at = 0;
-    while (at < record->count && (record->steps[at].kind == TRANSITION_STEP ||
-                                  record->steps[at].kind == TRANSITION_TIMEOUT))
+    while (at < record->count &&
+           (record->steps[at].kind == TRANSITION_STEP || record->steps[at].kind == TRANSITION_TIMEOUT))
         at++;
     if (at == record->count)
         return false;
@@ -217,31 +217,33 @@ static void say_stuck(const struct run_record *record, char ret_text[static CAUS
                                            'A' + (char)actor, 'A' + (char)other, last + 1);
     }
     if (*record->polled && !strchr(ret_text, ','))
-        snprintf(ret_text + length, CAUSE_TEXT - length,
-                 ": one repeats '%.150s' without success, and no other request can change that any more. Release each lock on "
-                 "every path, and give up after a few tries.",
-                 record->polled);
+        snprintf(
+            ret_text + length, CAUSE_TEXT - length,
+            ": one repeats '%.150s' without success, and no other request can change that any more. Release each lock on "
+            "every path, and give up after a few tries.",
+            record->polled);
     else
         snprintf(ret_text + length, CAUSE_TEXT - length,
-             ". Take locks in the same sequence everywhere, and release each lock on every path.");
+                 ". Take locks in the same sequence everywhere, and release each lock on every path.");
 }
 
 /* A request gave up its tries to take a lock, and sold, or was refused. */
 static bool say_gave_up(const struct run_record *record, bool sold, char ret_text[static CAUSE_TEXT])
 {
     size_t at = 0;
-    while (at < record->count &&
-           (record->steps[at].kind != TRANSITION_TIMEOUT ||
-            (record->answers[record->steps[at].actor].meaning == SHOP_SOLD) != sold))
+    while (at < record->count && (record->steps[at].kind != TRANSITION_TIMEOUT ||
+                                  (record->answers[record->steps[at].actor].meaning == SHOP_SOLD) != sold))
         at++;
     if (at == record->count)
         return false;
-    snprintf(ret_text, CAUSE_TEXT,
-             sold ? "%c gave up to wait for a lock that another request had (%zu), and sold without it. Refuse the buyer when the lock "
-                    "cannot be taken."
-                  : "%c gave up to wait for a lock that another request had (%zu), and was refused as sold out although units were left. Try "
-                    "for longer, or answer with a status that is in no list of \"answers\", such as 503.",
-             name_of(record, at), at + 1);
+    snprintf(
+        ret_text, CAUSE_TEXT,
+        sold
+            ? "%c gave up to wait for a lock that another request had (%zu), and sold without it. Refuse the buyer when the lock "
+              "cannot be taken."
+            : "%c gave up to wait for a lock that another request had (%zu), and was refused as sold out although units were left. Try "
+              "for longer, or answer with a status that is in no list of \"answers\", such as 503.",
+        name_of(record, at), at + 1);
     return true;
 }
 

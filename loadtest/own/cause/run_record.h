@@ -50,8 +50,9 @@ struct run_record {
     char inside[MESSAGE_TEXT], inside_open[MESSAGE_TEXT];
     /* A statement that ran in the transaction of another request, and the last one of that before it; "": none. */
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT];
-    char polled[MESSAGE_TEXT]; /* a statement that a request has repeated without success, and at which it was held; "": none */
-    bool polls_unknown;        /* for such a one it is not known whether it gives up */
+    char polled
+        [MESSAGE_TEXT]; /* a statement that a request has repeated without success, and at which it was held; "": none */
+    bool polls_unknown; /* for such a one it is not known whether it gives up */
 };
 
 #endif

@@ -447,13 +447,15 @@ static void test_polls(void **state)
         record.steps[2].kind = TRANSITION_TIMEOUT;
         if (!sold)
             refuse('B');
-        expect_of(sold ? VERDICT_OVERSOLD : VERDICT_TURNED_AWAY,
-                  sold ? "B gave up to wait for a lock that another request had (3), and sold without it."
-                       : "B gave up to wait for a lock that another request had (3), and was refused as sold out");
+        expect_of(
+            sold ? VERDICT_OVERSOLD : VERDICT_TURNED_AWAY,
+            sold ? "B gave up to wait for a lock that another request had (3), and sold without it."
+                 : "B gave up to wait for a lock that another request had (3), and was refused as sold out");
     }
     snprintf(record.polled, sizeof record.polled, "%s", TRY);
     add('B', TRY);
-    expect_of(VERDICT_STUCK, "No request could continue: one repeats 'INSERT INTO lock VALUES (1)' without success");
+    expect_of(VERDICT_STUCK,
+              "No request could continue: one repeats 'INSERT INTO lock VALUES (1)' without success");
     waited('A', "UPDATE x SET y = 1", "");
     record.steps[0].after = REQUEST_BLOCKED;
     expect_of(VERDICT_STUCK, "No request could continue, A waits for B (1). Take locks");
