@@ -338,6 +338,19 @@ static bool read_schema(const struct reader *reader, const json_t *root, struct 
            wrong(reader, "schema", "is %s, which cannot be read: %s", description->schema, strerror(errno));
 }
 
+/* The rows that it changes are counted, so it is one statement that can be a part of another one. */
+static bool read_expires(const struct reader *reader, const json_t *root, const char **ret_sql)
+{
+    if (!read_text(reader, "", root, "expires", IN_SQL, ret_sql) || !*ret_sql)
+        return !json_object_get(root, "expires");
+    return ((strncasecmp(*ret_sql, "UPDATE ", 7) == 0 || strncasecmp(*ret_sql, "DELETE ", 7) == 0) &&
+            !strchr(*ret_sql, ';') && !strcasestr(*ret_sql, "returning")) ||
+           wrong(
+               reader, "expires",
+               "is not one UPDATE or DELETE without RETURNING and without a semicolon. Write the statement that makes the "
+               "rows of the locks old, such as UPDATE lock SET until = now() - interval '1 s'");
+}
+
 /* ---- the whole ----------------------------------------------------------------------------------------- */
 
 /* The first of the texts that a started service alone gives a value. */
@@ -389,6 +402,7 @@ static bool read_members(const struct reader *reader, const json_t *root,
                                         "settled",
                                         "stock",
                                         "sold",
+                                        "expires",
                                         "invariant",
                                         "timeout_ms",
                                         "start_timeout_ms",
@@ -424,6 +438,7 @@ static bool read_members(const struct reader *reader, const json_t *root,
         !read_text(reader, "", root, "settled", IN_SQL, &description->settled) ||
         !read_text(reader, "", root, "stock", IN_SQL, &description->stock) ||
         !read_text(reader, "", root, "sold", IN_SQL, &description->sold) ||
+        !read_expires(reader, root, &description->expires) ||
         (invariant && !read_texts(reader, "invariant", invariant, IN_SQL, SHOP_SQL_MAX,
                                   description->invariants, &description->invariant_count)) ||
         !read_number(reader, "", root, "timeout_ms", TIMEOUT_MAX_MS, &description->timeout_ms) ||

@@ -75,6 +75,7 @@ struct shop_description {
     bool all_2xx_sold;                    /* "answers" does not say which answers mean sold */
     const char *settled;                  /* SQL for true when accepted work has ended; NULL: none */
     const char *stock, *sold;             /* SQL, each for one integer */
+    const char *expires;                  /* SQL, UPDATE or DELETE, that lets all leases end; NULL: none */
     const char *invariants[SHOP_SQL_MAX]; /* SQL, each for one true or false */
     size_t invariant_count;
     int64_t timeout_ms;        /* for each answer of the service */

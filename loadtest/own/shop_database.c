@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MS = 10000, SETTLE_POLL_MS = 50 };
+enum { WAIT_MS = 10000, SETTLE_POLL_MS = 50, ROW_LOCK_MS = 300 };
 
 /* Of the questions. */
-enum { STOCK, SOLD, SETTLED, FIRST_INVARIANT };
+enum { STOCK, SOLD, SETTLED, EXPIRES, FIRST_INVARIANT };
 
 /* SQL that a file has, as what the connection takes: it recognizes a statement by its address. */
 struct question {
@@ -40,7 +40,7 @@ static void wait_from_now(struct db *db)
 
 static bool make_question(struct shop_database *database, size_t i, const char *sql)
 {
-    static const char *const MEMBERS[FIRST_INVARIANT] = {"stock", "sold", "settled"};
+    static const char *const MEMBERS[FIRST_INVARIANT] = {"stock", "sold", "settled", "expires"};
     struct question *question = &database->questions[i];
     snprintf(question->name, sizeof question->name, "own_%zu", i);
     if (i < FIRST_INVARIANT)
@@ -52,12 +52,22 @@ static bool make_question(struct shop_database *database, size_t i, const char *
     return question->sql != NULL;
 }
 
+static bool make_expires(struct shop_database *database, const char *sql)
+{
+    char *counts = NULL;
+    bool well = asprintf(&counts, "WITH ended AS (%s RETURNING 1) SELECT count(*) FROM ended", sql) >= 0 &&
+                make_question(database, EXPIRES, counts);
+    free(counts);
+    return well;
+}
+
 static bool make_questions(struct shop_database *database)
 {
     const struct shop_description *description = database->description;
     bool well = make_question(database, STOCK, description->stock) &&
                 make_question(database, SOLD, description->sold) &&
-                (!description->settled || make_question(database, SETTLED, description->settled));
+                (!description->settled || make_question(database, SETTLED, description->settled)) &&
+                (!description->expires || make_expires(database, description->expires));
     for (size_t i = 0; well && i < description->invariant_count; i++)
         well = make_question(database, FIRST_INVARIANT + i, description->invariants[i]);
     return well;
@@ -204,6 +214,20 @@ bool shop_database_read(struct shop_database *database, struct shop_stock *ret_s
     }
     db_rollback(database->db);
     return well;
+}
+
+bool shop_database_expire(struct shop_database *database, int64_t *ret_rows)
+{
+    const struct question *question = &database->questions[EXPIRES];
+    const int64_t now_us = monotonic_us();
+    AUTO_RESULT rows = NULL;
+    db_set_deadline(database->db, now_us + (int64_t)WAIT_MS * 1000, now_us + (int64_t)ROW_LOCK_MS * 1000);
+    enum db_status status = db_run(database->db, &question->statement, NULL, &rows);
+    *ret_rows = status == DB_OK ? db_cell_number(rows, 0, 0) : -1;
+    if (status == DB_OK || status == DB_LOCK_TIMEOUT)
+        return true;
+    shop_complain(database->description, "expires", "fails: %s. Correct the SQL", db_error(database->db));
+    return false;
 }
 
 bool shop_database_settle(struct shop_database *database)

@@ -31,6 +31,8 @@ bool shop_database_load(struct shop_database *database);
 bool shop_database_reset(struct shop_database *database);
 /* Runs "stock", "sold" and each "invariant" in one snapshot. */
 bool shop_database_read(struct shop_database *database, struct shop_stock *ret_stock);
+/* Runs "expires", which must be there. RET_ROWS: as many changed; -1: none, since a row was locked for 300 ms. */
+bool shop_database_expire(struct shop_database *database, int64_t *ret_rows);
 /* Waits until "settled", if there is one, is true, for settle_timeout_ms at most; also false after an interrupt. */
 bool shop_database_settle(struct shop_database *database);
 /* Asks for whom the session of process PID waits: the processes of *ret_count sessions, 0 if it does not wait. Of more than

@@ -31,6 +31,15 @@ static bool fault_explains(const struct run_record *record, enum verdict verdict
         sold += record->answers[i].status > 0 && record->answers[i].meaning == SHOP_SOLD;
     switch (record->steps[at].kind) {
     case TRANSITION_EXPIRE:
+        if (strstr(record->steps[at].text, "leases end")) {
+            snprintf(
+                ret_text, CAUSE_TEXT,
+                "The lease that %c held as a row expired (%zu) before %c had finished, so another request could take the lock%s. "
+                "A lock that expires cannot protect the stock alone: let the row of the stock decide too, with a fencing token or "
+                "a condition in the UPDATE.",
+                name, at + 1, name, sold > 1 ? ", and both sold" : "");
+            return verdict != VERDICT_STUCK;
+        }
         snprintf(
             ret_text, CAUSE_TEXT,
             "The key that %c held in Redis expired (%zu) before %c had finished, so another request could take the lock%s"

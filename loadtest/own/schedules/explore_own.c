@@ -36,7 +36,7 @@ static const struct option_row ROWS[] = {
      "turned-away or failing: count it as clean, for a service that may refuse or fail. Repeat the option for both."},
     {"--faults", "WHICH", OPTION_CHOICE, AT(faults), 0, 0, FAULTS,
      "A fault that happens once in each schedule, at any point.\n"
-     "expire: the gate deletes a key that a request holds in Redis as a lock.\n"
+     "expire: the gate deletes a key that a request holds in Redis as a lock, or runs \"expires\" of FILE in PostgreSQL.\n"
      "crash: the gate closes the connections of a request, and none of its later statements reaches a server.\n"
      "cut: PostgreSQL executes a COMMIT, and the gate closes the connection before the answer."},
     {"--expire-key", "PATTERN", OPTION_TEXT, AT(expire_key), 0, 0, NULL,
@@ -165,9 +165,12 @@ static int begin(void *context, const struct texts *operands)
     if (!explore->description.start[0])
         complain("%s: explore has to start the service, so that it connects to the gate; add start",
                  explore->path);
-    else if (strcmp(explore->faults, "expire") == 0 && !explore->description.uses_redis)
-        complain("--faults expire ends keys in Redis. Give the service the address {redis} in \"env\" of %s",
-                 explore->path);
+    else if (strcmp(explore->faults, "expire") == 0 && !explore->description.uses_redis &&
+             !explore->description.expires)
+        complain(
+            "--faults expire ends keys in Redis, or leases in PostgreSQL. Give the service the address {redis} in \"env\" of %s, or add "
+            "\"expires\"",
+            explore->path);
     else if (explore->description.answers[SHOP_ACCEPTED].count > 0)
         shop_complain(
             &explore->description, "answers.accepted",

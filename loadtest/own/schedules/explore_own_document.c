@@ -42,7 +42,7 @@ static bool warn_of_fault(const struct explore_own *explore, json_t *warnings)
     return add_warning(
         warnings,
         strcmp(explore->faults, "expire") == 0
-            ? "No fault happened: no request held a key that looks like a lock. Name it with --expire-key."
+            ? "No fault happened: no request held a key that looks like a lock, or wrote to the table of \"expires\". Name the key with --expire-key, or correct \"expires\"."
             : "No fault happened: no request sent a statement at which this fault can happen.");
 }
 

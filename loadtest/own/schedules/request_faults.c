@@ -32,7 +32,9 @@ bool runner_can_fault(const struct request_runner *runner, const struct actor *a
     for (size_t i = 0; i < runner->settings.requests; i++)
         another_runs |= i != actor->number && runner->actors[i].state != REQUEST_ENDED;
     switch (runner->settings.fault) {
-    case TRANSITION_EXPIRE: return another_runs && held_keys_has(&runner->held, actor->number, NULL);
+    case TRANSITION_EXPIRE:
+        return another_runs &&
+               (held_keys_has(&runner->held, actor->number, NULL) || runner->holds & 1U << actor->number);
     case TRANSITION_CRASH: /* a statement that has been sent is committed without its client */
         return actor->state == REQUEST_HELD && actor->steps > 0 &&
                !gate_connection(runner->settings.gate, actor->at)->commits;

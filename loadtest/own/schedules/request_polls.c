@@ -4,19 +4,36 @@
 
 #include "base/clock.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/own/gate/message_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 
 enum {
     WAIT_OUT_US = 6000000, /* many programs give up after 5 s */
     WAIT_OUT_STATEMENTS = 1000,
-    EXPIRES_MOST = 5,
+    TIMES_MOST = 5, /* when nothing else can happen: leases end, and a request waits out its tries */
 };
 
 static bool is_open(const struct gate_connection *connection)
 {
     return connection->used && connection->transaction != 'I';
+}
+
+/* Who has written to the table of "expires" may hold a lock there, until it deletes a row. So does who has called a function. */
+static void note_holder(struct request_runner *runner, unsigned actor, const char *text,
+                        enum statement_effect effect)
+{
+    const char *expires = runner->settings.service->description->expires;
+    uint32_t table = poll_table(text);
+    if (!expires || effect != EFFECT_CHANGES || (table != 0 && table != poll_table(expires)))
+        return;
+    if (strncasecmp(text, "DELETE", 6) == 0)
+        runner->holds &= ~(1U << actor);
+    else
+        runner->holds |= 1U << actor;
 }
 
 /* A client can close its connection after the answer. */
@@ -30,6 +47,7 @@ static void note(struct request_runner *runner, const struct actor *actor, size_
                                    : is_known
                                        ? statement_effect(runner->routines, text, now->answer, now->sqlstate)
                                        : EFFECT_CHANGES;
+    note_holder(runner, actor->number, text, effect);
     idle_polls_ended(&runner->polls, actor->number, at, text, was_open, stays_open, effect,
                      is_known && statement_writes_one_table(runner->routines, text));
 }
@@ -76,7 +94,7 @@ bool runner_ends_nothing(const struct request_runner *runner, const struct actor
 bool runner_can_wait_out(const struct request_runner *runner, const struct actor *actor)
 {
     uint64_t poll = runner_polls(runner, actor);
-    return poll && !(runner->waited & 1U << actor->number) &&
+    return poll && runner->waited[actor->number] == 0 &&
            (runner->waits_out_all || known_polls_end(&runner->known, poll) == POLL_GIVES_UP);
 }
 
@@ -102,7 +120,7 @@ bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct 
     unsigned statements = 0;
     char text[MESSAGE_TEXT];
     snprintf(text, sizeof text, "%s", gate_connection(runner->settings.gate, actor->at)->text);
-    runner->waited |= 1U << actor->number;
+    runner->waited[actor->number]++;
     while (well && in_vain && goes_on(runner, actor, &before) && statements < WAIT_OUT_STATEMENTS &&
            monotonic_us() < end_us && !interrupted()) {
         well = runner_run_statement(runner, actor, &scratch);
@@ -172,16 +190,49 @@ void runner_wait_out_all(struct request_runner *runner)
     runner->waits_out_all = true;
 }
 
+bool runner_end_rows(struct request_runner *runner, char *ret_text)
+{
+    char text[MESSAGE_TEXT];
+    int64_t rows = 0;
+    gate_unlock(runner->settings.gate);
+    bool well = shop_database_expire(runner->settings.database, &rows);
+    gate_lock(runner->settings.gate);
+    if (rows < 0)
+        snprintf(text, sizeof text, "(fault: no lease ends, since its row is locked)");
+    else
+        snprintf(text, sizeof text, "(fault: leases end in the database: %" PRId64 " row%s)", rows,
+                 rows == 1 ? "" : "s");
+    message_append_text(ret_text, text);
+    idle_polls_changed(&runner->polls);
+    return well;
+}
+
+/* Time passes for the leases in PostgreSQL. */
+static bool pass_leases(struct request_runner *runner)
+{
+    unsigned holder = 0;
+    while (holder + 1 < runner->settings.requests && !(runner->holds & 1U << holder))
+        holder++;
+    struct run_step *step = runner_add_step(runner, holder, TRANSITION_EXPIRE);
+    runner->ended_rows++;
+    if (!step || !runner_end_rows(runner, step->text))
+        return false;
+    step->fingerprint = runner->fingerprint;
+    return true;
+}
+
 bool runner_pass_time_sql(struct request_runner *runner)
 {
     enum poll_end end;
+    if (runner->settings.service->description->expires && runner->ended_rows < TIMES_MOST)
+        return pass_leases(runner);
     for (size_t i = 0; i < runner->settings.requests; i++)
         if (runner_can_wait_out(runner, &runner->actors[i]))
             return true;
     for (size_t i = 0; i < runner->settings.requests && !interrupted(); i++) {
         struct actor *actor = &runner->actors[i];
         uint64_t poll = runner_polls(runner, actor);
-        if (!poll || known_polls_end(&runner->met, poll) == POLL_GOES_ON || runner->waited & 1U << i)
+        if (!poll || known_polls_end(&runner->met, poll) == POLL_GOES_ON || runner->waited[i] >= TIMES_MOST)
             continue;
         struct run_step *step = runner_add_step(runner, (unsigned)i, TRANSITION_TIMEOUT);
         if (!step || !runner_wait_out(runner, actor, step, &end))

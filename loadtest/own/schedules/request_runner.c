@@ -166,7 +166,8 @@ bool runner_start(struct request_runner *runner)
         memset(runner->actors[i].met, 0, sizeof runner->actors[i].met);
     }
     runner->polls = (struct idle_polls){.tables_alone = runner->nature.tables_alone};
-    runner->waited = 0;
+    memset(runner->waited, 0, sizeof runner->waited);
+    runner->holds = runner->ended_rows = 0;
     bool well = runner_send_occupiers(runner);
     for (size_t i = 0; i < runner->settings.requests && well; i++)
         well = runner_send(runner, &runner->actors[i]);
@@ -303,7 +304,9 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     actor->cuts = transition.kind == TRANSITION_CUT;
     if (transition.kind == TRANSITION_EXPIRE) {
         add_text(runner, transition.actor, "!expire");
-        well = runner_end_keys(runner, actor, step->text);
+        well = (!held_keys_has(&runner->held, actor->number, NULL) ||
+                runner_end_keys(runner, actor, step->text)) &&
+               (!(runner->holds & 1U << actor->number) || runner_end_rows(runner, step->text));
     } else if (transition.kind == TRANSITION_CRASH) {
         add_text(runner, transition.actor, "!crash");
         snprintf(step->text, sizeof step->text,

@@ -68,7 +68,9 @@ struct request_runner {
     struct idle_repeats repeats;
     struct idle_polls polls;
     struct known_polls known, met; /* KNOWN before the search, and MET in it */
-    unsigned waited;               /* bits of the actors that have waited out their tries in this schedule */
+    unsigned waited[ACTORS_MAX];   /* how often each actor has waited out its tries in this schedule */
+    unsigned holds;                /* bits of the actors that may hold a lock whose rows "expires" changes */
+    unsigned ended_rows;           /* how often time has passed for these rows in this schedule */
     struct shop_nature nature;     /* of the database */
     bool waits_out_all;            /* what is not known may be waited out as well */
 };
@@ -118,7 +120,9 @@ bool runner_can_wait_out(const struct request_runner *runner, const struct actor
 /* ACTOR alone repeats its tries until it does something else, or for some time. STEP describes that. NULL: nothing does. */
 bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct run_step *step,
                      enum poll_end *ret_end);
-/* All that is left polls PostgreSQL in vain: time passes, so those that give up do so. */
+/* The leases in PostgreSQL end; appends to RET_TEXT, of MESSAGE_TEXT bytes. The lock is not held while PostgreSQL is asked. */
+bool runner_end_rows(struct request_runner *runner, char *ret_text);
+/* All that is left polls PostgreSQL in vain: time passes, so leases end, or those that give up do so. */
 bool runner_pass_time_sql(struct request_runner *runner);
 /* Writes to the record who polls now. */
 void runner_note_polls(struct request_runner *runner);

@@ -523,7 +523,8 @@ WRONG = [
     {"answers": {"sold": ["201"]}}, {"answers": {"refused": [{"status": 200}]}}, {"answers": {"refused": [{"has": "/errors"}]}},
     {"answers": {"refused": [{"status": 200, "has": "errors"}]}}, {"answers": {"refused": [{"status": 200, "text": ""}]}},
     {"answers": {"refused": [{"status": 200, "more": "x"}]}}, {"answers": {"accepted": [202]}}, {"answers": {"refused": [409]}, "sold_out": [400]},
-    {"settled": ""}, {"settle_timeout_ms": 0},
+    {"settled": ""}, {"settle_timeout_ms": 0}, {"expires": ""}, {"expires": "SELECT 1"}, {"expires": "UPDATE a SET b = 1; DELETE FROM a"},
+    {"expires": "DELETE FROM a RETURNING 1"}, {"expires": ["DELETE FROM a"]},
     {"start": None, "env": None, "schema": None, "database": HOLE},
 ]  # fmt: skip
 
@@ -544,7 +545,7 @@ def test_the_schema_takes_what_the_reader_takes(fake):
         {"reset": {"url": PORT, "method": "DELETE", "// x": 1}, "sold_out": [], "ready": PORT + "{instance}", "invariant": "SELECT true"},
         {"start": None, "env": None, "schema": None, "database": HOLE, "request": {"url": "https://example.org/", "headers": {"X": "{request}"}}},
         {"answers": {"sold": [201, {"status": 200, "has": "/id", "lacks": "/errors", "text": "x", "// a": 1}], "refused": [{"status": 303, "location": "x"}], "accepted": [202]}, "settled": "SELECT true"},
-        {"answers": {"refused": [], "accepted": []}, "settle_timeout_ms": 1},
+        {"answers": {"refused": [], "accepted": []}, "settle_timeout_ms": 1, "expires": "update a SET b = {stock}"},
         {"request": {"url": PORT + "{stock}", "body": "{\"a\":{}}"}, "stock": "SELECT '{a}'", "$schema": "x", "units": 2, "timeout_ms": 1, "start_timeout_ms": 1},
     ):  # fmt: skip
         path = fake(**changes)

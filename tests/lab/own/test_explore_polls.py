@@ -51,7 +51,7 @@ def keep(owner):
     pass
 
 
-def locked(take, give, tries=None, otherwise=None):
+def locked(take, give, tries=None, otherwise=None, sell=read_and_write):
     def sells(product, quantity):
         owner = secrets.token_hex(8)
         left = tries
@@ -61,7 +61,7 @@ def locked(take, give, tries=None, otherwise=None):
             if left == 0:
                 return otherwise(product, quantity) if otherwise else False
         try:
-            return read_and_write(product, quantity)
+            return sell(product, quantity)
         finally:
             give(owner)
 
@@ -123,7 +123,8 @@ PROTECTIONS = {
     "insert": locked(insert, release),
     "registry": locked(registry, release),
     "lease": locked(lease, end_lease),
-    "kept": locked(insert, keep),
+    "guarded-registry": locked(registry, release, sell=decrement),
+    "kept": locked(lease, keep),
     "early": early,
     "three-tries": locked(insert, release, 3),
     "three-tries-then-without": locked(insert, release, 3, read_and_write),
@@ -135,14 +136,23 @@ PROTECTIONS = {
 EXPIRES = "UPDATE lock SET until = now() - interval '1 s'"
 
 
-@pytest.fixture(scope="module")
-def services(tmp_path_factory):
+def written(folder, **members):
     """The Python sample with a table of locks, and with more protections."""
-    folder = tmp_path_factory.mktemp("services")
     schema = (SAMPLES / "schema.sql").read_text(encoding="utf-8") + "\nCREATE TABLE lock (name text PRIMARY KEY, owner text, until timestamptz);\n"
     (folder / "schema.sql").write_text(schema, encoding="utf-8")
     reset = ["DELETE FROM order_item", "DELETE FROM lock", "UPDATE product SET count = {stock}, fence = 0 WHERE id = 1"]
-    return extended(folder, SERVICES, schema=str(folder / "schema.sql"), reset=reset)
+    return extended(folder, SERVICES, schema=str(folder / "schema.sql"), reset=reset, **members)
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("services"))
+
+
+@pytest.fixture(scope="module")
+def leases(tmp_path_factory):
+    """The description says how a lease ends."""
+    return written(tmp_path_factory.mktemp("leases"), expires=EXPIRES)
 
 
 def searched(services, protection, *options):
@@ -196,3 +206,38 @@ def test_a_buyer_who_is_never_answered(services, protection):
     found = searched(services, protection)
     shown = found["counterexample"]
     assert found["verdict"] == "stuck" and shown["reproduced"] == 10 and "repeats 'UPDATE product SET count" in shown["cause"], found
+
+
+# ---- leases that end --------------------------------------------------------------------------------
+
+
+def test_a_lease_ends_too_early_only_as_a_fault(leases):
+    found = searched(leases, "insert", "--show", 0)
+    assert found["verdict"] == "clean" and found["complete"], found
+    found = searched(leases, "lease", "--faults", "expire", "--max-schedules", 400)
+    shown = found["counterexample"]
+    assert found["verdict"] == "oversold" and shown["reproduced"] == 10 and "A!expire" in shown["schedule"], found
+    assert "The lease that A held as a row expired" in shown["cause"], shown
+    assert any(step["text"] == "(fault: leases end in the database: 1 row)" for step in shown["steps"]), shown
+
+
+@pytest.mark.long
+def test_a_row_that_decides_too_survives_the_end_of_a_lease(leases):
+    found = searched(leases, "guarded-registry", "--faults", "expire", "--max-schedules", 600)
+    assert found["verdict"] == "clean" and not any("No fault" in warning for warning in found["warnings"]), found
+
+
+def test_a_lock_that_nobody_gives_back_ends_when_time_passes(leases):
+    found = searched(leases, "kept")
+    assert found["verdict"] == "clean" and not any("fault" in warning.lower() for warning in found["warnings"]), found
+
+
+def test_a_request_that_crashes_leaves_its_lease(leases):
+    found = searched(leases, "lease", "--faults", "crash", "--max-schedules", 60)
+    assert found["verdict"] == "clean", found
+
+
+def test_an_end_that_fails_is_a_sentence(tmp_path):
+    shop = written(tmp_path, expires="UPDATE locks SET until = now()")
+    ran = explore(shop, "kept", "--instances", 2)
+    assert ran.returncode == 3 and '"expires" fails' in ran.stderr and "Correct the SQL" in ran.stderr, ran.stdout + ran.stderr
