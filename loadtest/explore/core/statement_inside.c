@@ -48,24 +48,13 @@ void routines_free(struct routines *routines)
 
 /* ---- words ------------------------------------------------------------------------------------------------------------ */
 
-/* Behind a semicolon: another statement than the end of a transaction. */
-static bool goes_on(const char *text)
-{
-    static const char *const ENDS[] = {"commit", "end", "rollback", NULL};
-    text += strspn(text, " \n\t;");
-    for (size_t i = 0; ENDS[i]; i++)
-        if (strncasecmp(text, ENDS[i], strlen(ENDS[i])) == 0)
-            return false;
-    return *text != '\0';
-}
-
-/* Moves *AT behind what is no word: blanks, signs, quoted texts and comments. A semicolon with another statement behind it counts in *RET_ENDS. */
-static void skip(const char **at, unsigned *ret_ends)
+/* Moves *AT behind what is no word: blanks, signs, quoted texts and comments. True: one of the signs was a semicolon. */
+static bool skip(const char **at)
 {
     const char *text = *at, *end;
+    bool ends = false;
     while (*text && !isalpha((unsigned char)*text) && *text != '_' && (unsigned char)*text < 128) {
-        if (*text == ';')
-            *ret_ends += goes_on(text + 1);
+        ends |= *text == ';';
         if (*text == '\'')
             end = strchr(text + 1, '\'');
         else if (strncmp(text, "--", 2) == 0)
@@ -77,6 +66,7 @@ static void skip(const char **at, unsigned *ret_ends)
         text = end ? end + 1 : text + strlen(text);
     }
     *at = text;
+    return ends;
 }
 
 /* Copies the word at *AT, which begins with a letter, and moves behind it. */
@@ -99,8 +89,9 @@ static bool is_one_of(const char *word, const char *const *words)
 /* What the words of a text say. */
 struct said {
     char first[WORD_MAX];
-    unsigned ends;      /* semicolons with more behind them */
-    unsigned snapshots; /* statements that read or change rows, at least; one subquery counts as one more */
+    unsigned statements; /* apart from those that only change the session */
+    unsigned unlocks;    /* statements that only release advisory locks */
+    unsigned snapshots;  /* statements that read or change rows, at least; one subquery counts as one more */
     bool writes, selects, touches, uses, ends_transaction;
 };
 
@@ -120,11 +111,29 @@ static void hear(struct said *said, const char *before, const char *word)
     said->ends_transaction |= strcasecmp(word, "commit") == 0 || strcasecmp(word, "rollback") == 0;
 }
 
+/* Counts the statement that begins with FIRST, if that is not empty. SECOND: its second word. */
+static void count_statement(struct said *said, const char *first, const char *second)
+{
+    static const char *const SESSION[] = {
+        "begin", "start",  "commit",   "end",   "rollback",  "set",     "show",       "reset", "discard",
+        "close", "listen", "unlisten", "abort", "savepoint", "release", "deallocate", NULL};
+    static const char UNLOCK[] = "pg_advisory_unlock";
+    if (strncasecmp(second, UNLOCK, sizeof UNLOCK - 1) == 0)
+        said->unlocks++;
+    else
+        said->statements += *first && !is_one_of(first, SESSION);
+}
+
 static struct said listen(const char *text)
 {
     struct said said = {0};
-    char before[WORD_MAX] = "", word[WORD_MAX];
-    for (skip(&text, &said.ends); *text; skip(&text, &said.ends)) {
+    char first[WORD_MAX] = "", second[WORD_MAX] = "", before[WORD_MAX] = "", word[WORD_MAX];
+    for (bool ends = skip(&text); *text; ends |= skip(&text)) {
+        if (ends) {
+            count_statement(&said, first, second);
+            *first = *second = '\0';
+            ends = false;
+        }
         take_word(&text, word);
         if (!*word) {
             text++;
@@ -133,16 +142,18 @@ static struct said listen(const char *text)
         hear(&said, before, word);
         if (!*said.first)
             snprintf(said.first, sizeof said.first, "%s", word);
+        if (!*first || !*second)
+            snprintf(*first ? second : first, WORD_MAX, "%s", word);
         snprintf(before, sizeof before, "%s", word);
     }
+    count_statement(&said, first, second);
     return said;
 }
 
 static bool names(const char *text, const char *name)
 {
     char word[WORD_MAX];
-    unsigned ends = 0;
-    for (skip(&text, &ends); *text; skip(&text, &ends)) {
+    for (skip(&text); *text; skip(&text)) {
         take_word(&text, word);
         if (!*word)
             text++;
@@ -180,12 +191,14 @@ struct statement_inside statement_inside(const struct routines *routines, const 
     const struct said said = listen(text);
     bool is_do = strcasecmp(said.first, "do") == 0, ends = said.ends_transaction;
     unsigned inside = called(routines, text, 0, &ends);
-    unsigned outside = is_do ? said.snapshots : said.ends > 0 ? said.ends + 1 : said.touches ? 1 : 0;
+    /* A lock that is released before the COMMIT of the text protects nothing of it. */
+    unsigned statements = said.statements + (said.statements > 0 ? said.unlocks : 0);
+    unsigned outside = is_do ? said.snapshots : statements > 1 ? statements : said.touches ? 1 : 0;
     bool reads_more = said.selects || said.uses ||
                       (is_one_of(said.first, READS_BESIDE) && names(text, "from"));
     bool calls = inside > 0 || is_do || (said.writes && reads_more);
     return (struct statement_inside){
-        .splits = calls || said.ends > 0,
+        .splits = calls || statements > 1,
         .calls = calls,
         .can_split = !ends && is_one_of(said.first, IN_A_BLOCK),
         .several = outside + inside > 1,

@@ -168,16 +168,20 @@ static bool only_draws_number(const char *text)
            !strcasestr(behind, "FROM");
 }
 
-/* A statement that neither reads nor writes rows, nor takes or releases a lock. */
+/* A text of statements that neither read nor write rows, nor take a lock. pg_advisory_unlock_all is what a pool sends when it gets a connection
+ * back: no transaction is open there, so nobody can act between the statement before and the unlock in another way than before both. */
 static bool is_trivial(const char *text)
 {
-    static const char *const WORDS[] = {"BEGIN",       "START TRANSACTION", "SET ",  "SHOW ",
-                                        "DEALLOCATE ", "DISCARD ",          "RESET "};
-    if (strchr(text, ';') && strchr(text, ';')[1] != '\0')
-        return false;
+    static const char *const WORDS[] = {"BEGIN",       "START TRANSACTION",
+                                        "SET ",        "SHOW ",
+                                        "DEALLOCATE ", "DISCARD ",
+                                        "RESET ",      "CLOSE ",
+                                        "UNLISTEN ",   "SELECT pg_advisory_unlock_all()"};
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (begins_with(text, WORDS[i]))
-            return true;
+        if (begins_with(text, WORDS[i])) {
+            const char *end = strchr(text, ';');
+            return !end || is_trivial(end + 1 + strspn(end + 1, " "));
+        }
     return *text == '\0' || only_draws_number(text);
 }
 

@@ -168,6 +168,13 @@ static void test_a_number_of_a_sequence(void **state)
         {"SELECT nextval('order_seq') WHERE pg_try_advisory_lock(1)", false},
         {"SELECT nextval('order_seq'); DELETE FROM product", false},
         {"SELECT last_value FROM order_seq", false},
+        {"SELECT pg_advisory_unlock_all();\nCLOSE ALL;\nUNLISTEN *;\nRESET ALL;",
+         true}, /* the pool of asyncpg */
+        {"SELECT pg_advisory_unlock_all(); SELECT 1", false},
+        {"ROLLBACK; SELECT pg_advisory_unlock_all()", false},
+        {"SELECT pg_advisory_unlock(1)", false},
+        {"SET a = ';'; DELETE FROM product", false},
+        {"RESET ALL;", true},
         {"SELECT nextval", false},
     };
     (void)state;
