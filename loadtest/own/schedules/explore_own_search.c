@@ -375,7 +375,8 @@ static bool search_shared(struct explore_own *explore, int64_t limit_us)
 {
     enum search_outcome outcome = SEARCH_DONE;
     if (explore->instances > 1 || strcmp(explore->faults, "none") != 0 || explore->worst_count > 0 ||
-        !explore->search.done || interrupt_came())
+        !explore->search.done || interrupt_came() ||
+        *runner_at_once(explore->runner)) /* such a request takes several connections */
         return true;
     if (!runner_measure_pool(explore->runner, &explore->pool_size))
         return false;
