@@ -2,9 +2,9 @@
 #include "loadtest/own/schedules/changed_statement.h"
 
 #include "loadtest/explore/core/schedule_notation.h"
+#include "loadtest/own/sql/statement_words.h"
 #include "loadtest/report/result.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -13,31 +13,17 @@ enum {
     CUT_FROM = MESSAGE_TEXT - 8
 }; /* a text of this length may have been cut off, within a character too */
 
-/* Returns the next byte to compare. Skips numbers, quoted texts and the parameters at the end, because they differ between runs. */
-static char next_byte(const char **at)
-{
-    for (const char *text = *at; *text && strncmp(text, " [", 2) != 0; text++) {
-        const char *quote = *text == '\'' ? strchr(text + 1, '\'') : text;
-        if (!quote)
-            break;
-        if (quote == text && !isdigit((unsigned char)*text)) {
-            *at = text + 1;
-            return *text;
-        }
-        text = quote;
-    }
-    return '\0';
-}
-
 static bool same_sql(const char *one, const char *other)
 {
     bool one_is_cut = strlen(one) >= CUT_FROM, other_is_cut = strlen(other) >= CUT_FROM;
-    char a, b;
+    struct sql_word a, b;
+    bool has_a, has_b;
     do {
-        a = next_byte(&one);
-        b = next_byte(&other);
-    } while (a && a == b);
-    return a == b || (!a && one_is_cut) || (!b && other_is_cut);
+        has_a = sql_word_next(&one, &a);
+        has_b = sql_word_next(&other, &b);
+    } while (has_a && has_b && sql_same_word(&a, &b));
+    return has_a == has_b ? !has_a || (!*one && one_is_cut) || (!*other && other_is_cut)
+                          : (has_b && one_is_cut) || (has_a && other_is_cut);
 }
 
 static bool same_command(const char *one, const char *other)

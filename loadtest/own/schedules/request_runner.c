@@ -1,13 +1,12 @@
 /* Runs a few requests to a user's service, each held at its next statement until the caller lets it run. */
 #include "loadtest/own/schedules/request_runner_impl.h"
 
-#include "loadtest/explore/core/statement_inside.h"
-
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/explore/core/statement_inside.h"
+#include "loadtest/own/sql/statement_words.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -79,26 +78,9 @@ static uint64_t add_byte(uint64_t hash, unsigned char byte)
     return (hash ^ byte) * 1099511628211U; /* FNV-1a */
 }
 
-/* The text without quoted literals, numbers and parameters. */
-uint64_t runner_shape(uint64_t hash, const char *text)
-{
-    const char *end = strstr(text, " [");
-    for (; *text && text != end; text++) {
-        if (*text == '\'') {
-            const char *quote = strchr(text + 1, '\'');
-            if (!quote)
-                break;
-            text = quote;
-        } else if (!isdigit((unsigned char)*text)) {
-            hash = add_byte(hash, (unsigned char)*text);
-        }
-    }
-    return hash;
-}
-
 static void add_text(struct request_runner *runner, unsigned actor, const char *text)
 {
-    runner->fingerprint = runner_shape(add_byte(runner->fingerprint, (unsigned char)('A' + actor)), text);
+    runner->fingerprint = sql_shape(add_byte(runner->fingerprint, (unsigned char)('A' + actor)), text);
 }
 
 /* ---- schedules -------------------------------------------------------------------------------------------------------------- */

@@ -159,8 +159,6 @@ void runner_note_stranger(struct request_runner *runner, const struct actor *act
                           const struct gate_connection *connection);
 /* Starts the thread of ACTOR, and waits until it has come to rest. */
 bool runner_send(struct request_runner *runner, struct actor *actor);
-/* A hash of a statement without literals, numbers and parameters. */
-uint64_t runner_shape(uint64_t hash, const char *text);
 
 /* ---- the record ----- */
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/own/sql/statement_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -206,7 +207,7 @@ static void watch(struct request_runner *runner, const struct actor *actor)
     struct gate *gate = runner->settings.gate;
     int64_t until_us = monotonic_us() + WATCH_US;
     const char *text = gate_connection(gate, actor->at)->text;
-    struct statement_group group = {.shapes = {runner_shape(0, text)}, .count = 1};
+    struct statement_group group = {.shapes = {sql_shape(0, text)}, .count = 1};
     while (runner->group_count < GROUPS_MAX && monotonic_us() < until_us && !interrupted()) {
         for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
             struct gate_connection *connection = gate_connection(gate, i);
@@ -219,7 +220,7 @@ static void watch(struct request_runner *runner, const struct actor *actor)
                 continue;
             }
             connection->claim = (int)actor->number;
-            add_shape(&group, runner_shape(0, connection->text));
+            add_shape(&group, sql_shape(0, connection->text));
             if (!*runner->at_once)
                 snprintf(runner->at_once, sizeof runner->at_once, "'%.150s' and '%.150s'", text,
                          connection->text);
@@ -233,7 +234,7 @@ static void watch(struct request_runner *runner, const struct actor *actor)
 /* Notes that ACTOR has sent a statement of this shape. True if others of its group are to come. */
 static bool waits_for_group(const struct request_runner *runner, struct actor *actor, const char *text)
 {
-    uint64_t shape = runner_shape(0, text);
+    uint64_t shape = sql_shape(0, text);
     bool waits = false;
     for (size_t g = 0; g < runner->group_count; g++)
         for (unsigned i = 0; i < runner->groups[g].count; i++)

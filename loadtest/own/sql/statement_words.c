@@ -99,6 +99,49 @@ bool sql_word_next(const char **at, struct sql_word *ret_word)
     return true;
 }
 
+/* ---- comparing ------------------------------------------------------------------------------------------------------- */
+
+/* The part of NAME from *AT on, up to '_' or '-', without digits, and without a number in hexadecimal at its end: "t54b0" is "t". Copies it to TO. */
+static char *copy_part(const char **at, char *to, bool is_one_of_several)
+{
+    const char *from = *at, *end = from + strcspn(from, "_-"), *number = end;
+    while (number > from && isxdigit((unsigned char)number[-1]))
+        number--;
+    bool has_digit = strcspn(number, "0123456789") < (size_t)(end - number);
+    if (!has_digit && !(number == from && is_one_of_several))
+        number = end;
+    for (; from < number; from++)
+        if (!isdigit((unsigned char)*from))
+            *to++ = *from;
+    *at = end;
+    return to;
+}
+
+/* Drivers and programs put counters and random numbers into names: __asyncpg_savepoint_5a__, t54b0f289, "9f8e-a1". The names of two runs
+ * are the same without them. */
+static void drop_counters(struct sql_word *word)
+{
+    const struct sql_word name = *word;
+    bool has_parts = strpbrk(name.text, "_-") != NULL;
+    char *to = word->text;
+    if (word->kind != SQL_NAME)
+        return;
+    for (const char *at = name.text; *at;)
+        if (*at == '_' || *at == '-')
+            *to++ = *at++;
+        else
+            to = copy_part(&at, to, has_parts);
+    *to = '\0';
+}
+
+bool sql_same_word(const struct sql_word *one, const struct sql_word *other)
+{
+    struct sql_word a = *one, b = *other;
+    drop_counters(&a);
+    drop_counters(&b);
+    return a.kind == b.kind && (a.kind == SQL_VALUE || strcmp(a.text, b.text) == 0);
+}
+
 bool sql_same_words(const char *one, const char *other)
 {
     struct sql_word a, b;
@@ -106,8 +149,20 @@ bool sql_same_words(const char *one, const char *other)
     do {
         has_a = sql_word_next(&one, &a);
         has_b = sql_word_next(&other, &b);
-        if (a.kind != b.kind || (a.kind != SQL_VALUE && strcmp(a.text, b.text) != 0))
+        if (!sql_same_word(&a, &b))
             return false;
     } while (has_a && has_b);
     return has_a == has_b;
+}
+
+uint64_t sql_shape(uint64_t hash, const char *text)
+{
+    struct sql_word word;
+    while (sql_word_next(&text, &word)) {
+        drop_counters(&word);
+        hash = (hash ^ (uint64_t)word.kind) * 1099511628211U; /* FNV-1a */
+        for (const char *at = word.kind == SQL_VALUE || word.kind == SQL_UNKNOWN ? "" : word.text; *at; at++)
+            hash = (hash ^ (unsigned char)*at) * 1099511628211U;
+    }
+    return hash;
 }

@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_OWN_SQL_STATEMENT_WORDS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { SQL_WORD = 64 };
 
@@ -22,7 +23,11 @@ struct sql_word {
 /* The next word at *AT, which moves behind it. False: there is none. Comments and the values of parameters are no words. */
 bool sql_word_next(const char **at, struct sql_word *ret_word);
 
-/* The two statements have the same words; their values may differ. */
+/* The words of two statements are the same; values may differ, and what looks like a counter or a random number in a name. */
+bool sql_same_word(const struct sql_word *one, const struct sql_word *other);
 bool sql_same_words(const char *one, const char *other);
+
+/* HASH with the words of TEXT: the same for the same words. */
+uint64_t sql_shape(uint64_t hash, const char *text);
 
 #endif

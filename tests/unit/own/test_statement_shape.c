@@ -102,6 +102,36 @@ static void test_the_same_words(void **state)
     assert_true(sql_same_words("SELECT 1 /* A */", "/* B */ SELECT 20"));
     assert_false(sql_same_words("SELECT a FROM t", "SELECT a FROM t FOR UPDATE"));
     assert_false(sql_same_words("SELECT a FROM t", "SELECT b FROM t"));
+    assert_false(sql_same_words("SELECT a FROM t", "SELECT a FROM t WHERE a = 1"));
+}
+
+/* Names that differ in each run. */
+static void test_the_same_words_but_for_counters(void **state)
+{
+    static const char *const SAME[][2] = {
+        {"SAVEPOINT __asyncpg_savepoint_9__", "SAVEPOINT __asyncpg_savepoint_a__"},
+        {"SAVEPOINT __asyncpg_savepoint_9f__;", "SAVEPOINT __asyncpg_savepoint_101__;"},
+        {"SAVEPOINT sp_ff2da46681d744408dd2ec6a93c3d8a2", "SAVEPOINT sp_94b24cf944af49e381c8c7d63d6047d2"},
+        {"SAVEPOINT \"953a3afa-a7b7-4f87-92f7-c6c77297a778\"",
+         "SAVEPOINT \"63fb6efb-58d7-4981-8d95-b85c3049e9f4\""},
+        {"CREATE TEMP TABLE t54b0f289 AS SELECT 1", "CREATE TEMP TABLE tab9c1162 AS SELECT 1"},
+        {"DECLARE c1 CURSOR FOR SELECT 1", "DECLARE c12 CURSOR FOR SELECT 2"},
+        {"SELECT 1 /* traceparent='00-98acac-01' */", "SELECT 1 /* traceparent='00-1acdc1-01' id bbbb */"},
+    };
+    static const char *const DIFFERENT[][2] = {
+        {"SELECT a FROM orders", "SELECT a FROM items"},
+        {"SELECT a FROM shop_orders", "SELECT a FROM shop_items"},
+        {"SAVEPOINT a_1", "RELEASE a_1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof SAME / sizeof *SAME; i++) {
+        assert_true(sql_same_words(SAME[i][0], SAME[i][1]));
+        assert_int_equal(sql_shape(1, SAME[i][0]), sql_shape(1, SAME[i][1]));
+    }
+    for (size_t i = 0; i < sizeof DIFFERENT / sizeof *DIFFERENT; i++) {
+        assert_false(sql_same_words(DIFFERENT[i][0], DIFFERENT[i][1]));
+        assert_int_not_equal(sql_shape(1, DIFFERENT[i][0]), sql_shape(1, DIFFERENT[i][1]));
+    }
 }
 
 static void test_who_reads_what_an_update_sets(void **state)
@@ -120,6 +150,7 @@ int main(void)
         cmocka_unit_test(test_writes),
         cmocka_unit_test(test_transactions_and_what_is_not_known),
         cmocka_unit_test(test_the_same_words),
+        cmocka_unit_test(test_the_same_words_but_for_counters),
         cmocka_unit_test(test_who_reads_what_an_update_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
