@@ -73,6 +73,7 @@ CASES = [
     ("own/py.json", E, ["--env", "MODE=advisory"], {0}, "clean", None),
     ("own/py.json", E, ["--env", "MODE=serializable", "--time-limit", "10s"], {0}, "clean", None),
     ("own/py.json", E, ["--env", "MODE=savepoint"], {0}, "clean", None),
+    ("own/py.json", E, ["--env", "MODE=counters"], {0}, "clean", None),
     ("own/js.json", E, [], {0}, "clean", None),
     ("own/js.json", E, ["--env", "SAFE=0"], {1}, "oversold", None),
 ]

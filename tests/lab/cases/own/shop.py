@@ -1,16 +1,17 @@
 """One checkout with several protections: MODE names it."""
-import os, sys; sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../common"))
+import os, sys, uuid; sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../common"))
 from web import *
 MODE = os.environ["MODE"]
 TAKE, SELL = "UPDATE product SET count = count - 1 WHERE id = 1", "INSERT INTO sale DEFAULT VALUES"
 def attempt(c):
     if MODE == "advisory": c.execute("SELECT pg_advisory_xact_lock(7)")
     if MODE == "serializable": c.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
-    c.execute("SELECT count FROM product WHERE id = 1" + (" FOR UPDATE SKIP LOCKED" if MODE == "skip-locked" else ""))
+    c.execute("SELECT count FROM product WHERE id = 1" + (" FOR UPDATE SKIP LOCKED" if MODE == "skip-locked" else f" FOR UPDATE /* trace={uuid.uuid4()} */" if MODE == "counters" else ""))
     row = c.fetchone()
     if MODE == "skip-locked" and not row: c.execute("SELECT count FROM product WHERE id = 1"); row = c.fetchone()
     if row[0] < 1: return 409
     if MODE == "savepoint": c.execute("SAVEPOINT s")
+    if MODE == "counters": c.execute(f'SAVEPOINT __sp_{os.urandom(2).hex()}__; SAVEPOINT "{uuid.uuid4()}"')
     c.execute(TAKE + (" AND count >= 1" if MODE == "savepoint" else ""))
     if c.rowcount == 0: c.execute("ROLLBACK TO s"); return 409
     c.execute(SELL)
