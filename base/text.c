@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 bool text_fail(char *ret_error, size_t size, const char *format, ...)
 {
@@ -19,6 +20,19 @@ uint32_t text_hash(const char *text)
     for (; *text; text++)
         hash = (hash ^ (unsigned char)*text) * 16777619;
     return hash;
+}
+
+void text_mend(char *text)
+{
+    char *end = text;
+    while (*text) {
+        size_t length;
+        (void)text_code_point(text, &length);
+        memmove(end, text, length);
+        end += length;
+        text += length ? length : 1;
+    }
+    *end = '\0';
 }
 
 bool text_is_control(uint32_t point)

@@ -17,6 +17,10 @@ uint32_t text_hash(const char *text);
  * thread. */
 uint32_t text_code_point(const char *text, size_t *ret_length);
 
+/* Removes the bytes that are not a part of a character in UTF-8 from TEXT. A text that a size or "%.80s" has cut can end within a
+ * character, and JSON refuses such a text. Any thread. */
+void text_mend(char *text);
+
 /* Is this code point a control character, or one that has no width, changes the direction of the text after it, or begins a new line?
  * Such a character can hide or move other text in a terminal and on a page. Any thread. */
 bool text_is_control(uint32_t point);

@@ -1,6 +1,8 @@
 /* Tells what an answer of a user's service means: check and explore count by the same rules. */
 #include "loadtest/own/answer_meaning.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,4 +168,5 @@ void shop_hint_of(const struct shop_description *description, const struct shop_
         snprintf(ret_hint, SHOP_HINT,
                  "{\"status\": %ld, \"location\": \"%.120s\"} to \"sold\" or \"refused\" in \"answers\"",
                  reply->status, path_in(reply->location));
+    text_mend(ret_hint);
 }

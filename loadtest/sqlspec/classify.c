@@ -8,6 +8,7 @@
  * The definitions are those of Berenson and others, "A critique of ANSI SQL isolation levels", SIGMOD 1995. */
 #include "loadtest/sqlspec/classify.h"
 
+#include "base/text.h"
 #include "loadtest/cli/complain.h"
 
 #include <stdarg.h>
@@ -70,6 +71,7 @@ static bool name_it(struct classifier *classifier, enum finding_kind kind, uint3
     va_start(arguments, format);
     (void)vsnprintf(classifier->finding->text, sizeof classifier->finding->text, format, arguments);
     va_end(arguments);
+    text_mend(classifier->finding->text);
     return true;
 }
 
@@ -472,6 +474,7 @@ static void add_difference(struct classifier *classifier, uint32_t sessions)
     (void)snprintf(classifier->finding->text + used, sizeof classifier->finding->text - used,
                    " In %s: %s here, and %s in the serial execution %s.", first.where, first.one, first.other,
                    names);
+    text_mend(classifier->finding->text);
 }
 
 static bool classify_anomaly(struct classifier *classifier, uint32_t sessions)

@@ -1,5 +1,6 @@
 /* Asks the server which sessions of a specification wait, for what, and for whom. */
 #include "base/clock.h"
+#include "base/text.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/sqlspec/connections.h"
@@ -106,4 +107,5 @@ void connections_describe_wait(struct connections *connections, size_t session, 
         }
     if (is_first && row && cell_number(row, 1) == control->id && used < LOCK_TEXT_SIZE)
         (void)snprintf(ret_text + used, LOCK_TEXT_SIZE - used, ", which is held by the setup of the file");
+    text_mend(ret_text);
 }

@@ -327,6 +327,18 @@ session u setup { BEGIN ISOLATION LEVEL REPEATABLE READ } step c { UPDATE t SET 
     assert "In table t, column n: 2 here, and 3 in the serial execution" in found["not-serializable"]["text"], found
 
 
+@pytest.mark.parametrize("begin", ["", "x"])
+def test_a_difference_of_long_texts(stack, spec, begin):
+    """The values in the text are cut, and at some byte of a character that has two."""
+    path = spec("""setup { CREATE TABLE t (id int, n text); INSERT INTO t VALUES (1, '%s') }
+teardown { DROP TABLE t }
+session s step a { SELECT n FROM t } step b { UPDATE t SET n = '%s' || repeat('é', 100) }
+session u step c { UPDATE t SET n = n || 'c' }
+""" % (begin + "ä" * 100, begin))  # fmt: skip
+    document = json.loads(explore(path, "--database", stack.url, "--all", "--format", "json", status=1))
+    assert any("ä" in row["text"] for row in document["rows"]), document
+
+
 def test_numbers_of_sequences_are_not_compared(stack, spec):
     path = spec("""setup { CREATE TABLE o (id serial, at timestamptz DEFAULT now(), n int) }
 teardown { DROP TABLE o }

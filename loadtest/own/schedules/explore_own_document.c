@@ -1,4 +1,5 @@
 /* Makes the JSON document of `loadtest explore shop.json`, from which the other formats are made. */
+#include "base/text.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/own/schedules/explore_own_impl.h"
@@ -30,9 +31,13 @@ static json_t *rows_of(const struct explore_own *explore)
     return NULL;
 }
 
+/* Most of the texts quote the beginning of a statement. */
 static bool add_warning(json_t *warnings, const char *text)
 {
-    return json_array_append_new(warnings, json_string(text)) == 0;
+    char whole[CHANGED_TEXT];
+    snprintf(whole, sizeof whole, "%s", text);
+    text_mend(whole);
+    return json_array_append_new(warnings, json_string(whole)) == 0;
 }
 
 static bool warn_of_fault(const struct explore_own *explore, json_t *warnings)
@@ -158,7 +163,7 @@ static bool warn_of_polls(const struct explore_own *explore, json_t *warnings)
            add_warning(warnings, text);
 }
 
-static json_t *warnings_of(const struct explore_own *explore)
+json_t *explore_own_warnings(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
     if (warnings && warn_of_fault(explore, warnings) && warn_of_unseen(explore, warnings) &&
@@ -202,7 +207,7 @@ json_t *explore_own_document(const struct explore_own *explore, json_t *shown)
         (json_int_t)explore->deadlocks, "differed", (json_int_t)explore->differed, "quiet_ms",
         (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "pool",
         "connections", (json_int_t)explore->pool_size, "clean", (json_int_t)explore->pool_clean, "shared",
-        (json_int_t)explore->pool_shared, "rows", rows_of(explore), "warnings", warnings_of(explore),
+        (json_int_t)explore->pool_shared, "rows", rows_of(explore), "warnings", explore_own_warnings(explore),
         "counterexample", first, "counterexamples", shown);
     if (document && found && json_object_update(document, found) == 0)
         return document;

@@ -115,6 +115,8 @@ bool explore_own_replay(struct explore_own *explore, json_t **ret_shown);
 
 /* ---- output ----- */
 
+/* An array of sentences about what the search could not show; NULL: out of memory. */
+json_t *explore_own_warnings(const struct explore_own *explore);
 /* SHOWN: an array of schedules. */
 json_t *explore_own_document(const struct explore_own *explore, json_t *shown);
 

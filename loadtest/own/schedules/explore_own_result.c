@@ -1,6 +1,7 @@
 /* The result of `loadtest explore shop.json`. */
 #include "loadtest/own/schedules/explore_own_result.h"
 
+#include "base/text.h"
 #include "loadtest/cli/columns.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/explore/core/schedule_notation.h"
@@ -62,6 +63,7 @@ json_t *explored_schedule(const struct run_record *record, const char *schedule,
         well = json_array_append_new(answers, json_integer(record->answers[i].status)) == 0;
     if (verdict != VERDICT_CLEAN)
         cause_of(record, verdict, cause);
+    text_mend(cause);
     return well ? json_pack("{s:s, s:s, s:s, s:I, s:I, s:O, s:O}", "schedule", schedule, "verdict",
                             verdict_name(verdict), "cause", cause, "sold", (json_int_t)record->after.sold,
                             "left", (json_int_t)record->after.left, "answers", answers, "steps", steps)

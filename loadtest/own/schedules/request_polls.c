@@ -3,6 +3,7 @@
 #include "loadtest/own/schedules/request_runner_impl.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/own/gate/message_text.h"
 
@@ -130,13 +131,14 @@ bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct 
     *ret_end = in_vain && !goes_on(runner, actor, &before) ? POLL_GIVES_UP : POLL_GOES_ON;
     known_polls_add(&runner->met, poll, *ret_end);
     runner->fingerprint = fingerprint;
-    if (step)
+    if (step) {
         snprintf(step->text, sizeof step->text, "(alone) repeats '%.300s'", text);
-    if (step)
+        text_mend(step->text);
         snprintf(step->answer, sizeof step->answer, "%u statements without success; %s", statements,
                  *ret_end == POLL_GIVES_UP ? "then it gives up"
                  : in_vain                 ? "it has not given up"
                                            : "then it got what it waited for");
+    }
     return well;
 }
 

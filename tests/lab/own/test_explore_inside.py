@@ -124,6 +124,7 @@ STATEMENTS = {
     "a function that locks first": (FUNCTION % (READ % " FOR UPDATE"), CALL, "clean"),
     "a function that decrements first": (FUNCTION % DECREMENT, CALL, "clean"),
     "a function that reads something before it locks": (FUNCTION % ("PERFORM count(*) FROM log; " + DECREMENT), CALL, "not-explored"),
+    "a long text": (FUNCTION % ("PERFORM count(*) FROM log; " + DECREMENT), "SELECT claim() /* x" + "€" * 120 + " */", "not-explored"),
     "a trigger that reads": (TRIGGER % TRIGGER_READ, INSERT, "oversold"),
     "a trigger that decrements": (TRIGGER % TRIGGER_DECREMENT, INSERT, "clean"),
     "a trigger that only sets a value": (FUNCTION % (READ % " FOR UPDATE") + TRIGGER % "NEW.quantity := 1;", CALL, "clean"),

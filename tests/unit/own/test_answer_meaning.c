@@ -130,6 +130,14 @@ static void test_hints(void **state)
           "{\"status\": 302, \"location\": \"/thanks\"} to \"sold\" or \"refused\" in \"answers\"");
     hints(&PLAIN, (struct shop_reply){.status = 409, .body = "{\"error\": \"sold out\"}"}, "");
     hints(&PLAIN, (struct shop_reply){.status = 500, .body = "{\"error\": \"x\"}"}, "");
+    /* "%.40s" ends within the 'é', and JSON refuses a part of a character. */
+    hints(&PLAIN,
+          (struct shop_reply){.status = 200,
+                              .body = "{\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaé\": {\"errors\": [1]}}"},
+          "{\"status\": 200, \"has\": \"/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/errors\"} to \"refused\" in "
+          "\"answers\"");
+    hints(&PLAIN, (struct shop_reply){.status = 302, .location = "/caf\xe9"},
+          "{\"status\": 302, \"location\": \"/caf\"} to \"sold\" or \"refused\" in \"answers\"");
     /* The file says what it means. */
     const struct shop_description sold = with(SHOP_SOLD, (struct shop_rule){.status = 202});
     hints(&sold, (struct shop_reply){.status = 202}, "");

@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "loadtest/own/schedules/explore_own_impl.h"
+#include "loadtest/own/schedules/request_runner_impl.h"
 
 #include <stdio.h>
 
@@ -67,11 +68,33 @@ static void answers_without_a_meaning_are_counted(void **state)
     assert_int_equal(explore.schedules, 2);
 }
 
+/* A statement of characters of several bytes, cut at each byte: JSON refuses a part of a character. */
+static void a_warning_quotes_any_statement(void **state)
+{
+    static struct explore_own explore;   /* large */
+    static struct request_runner runner; /* large */
+    explore.runner = &runner;
+    explore.faults = "none";
+    explore.path = "shop.json";
+    for (size_t before = 0; before < 4; before++) {
+        memset(explore.overtaken, 'x', before);
+        explore.overtaken[before] = '\0';
+        while (strlen(explore.overtaken) + strlen("€") < sizeof explore.overtaken)
+            strcat(explore.overtaken, "€");
+        memcpy(explore.stranger, explore.overtaken, sizeof explore.stranger);
+        memcpy(explore.host, explore.overtaken, sizeof explore.host);
+        json_auto_t *warnings = explore_own_warnings(&explore);
+        assert_int_equal(json_array_size(warnings), 2);
+        assert_non_null(strstr(json_string_value(json_array_get(warnings, 0)), "€€'; it runs"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_answer_reaches_the_verdict),
         cmocka_unit_test(answers_without_a_meaning_are_counted),
+        cmocka_unit_test(a_warning_quotes_any_statement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
