@@ -265,6 +265,20 @@ static void say_answers_lost(const struct run_shapes *run, char ret_text[static 
             "why.");
 }
 
+/* Units were sold that did not exist, or orders and stock do not agree. */
+static void say_wrong_sale(const struct run_record *record, const struct run_shapes *run,
+                           char ret_text[static CAUSE_TEXT])
+{
+    if (say_gave_up(record, true, ret_text))
+        return;
+    if (is_serial(record))
+        say_serial(run, ret_text);
+    else if (!say_ignored_zero(run, ret_text) && !say_overtaken(record, ret_text) &&
+             !say_stale_read(run, ret_text) && !say_refused_write(run, ret_text) &&
+             !say_two_lines(run, ret_text))
+        say_unknown(run, ret_text);
+}
+
 void cause_of(const struct run_record *record, enum verdict verdict, char ret_text[static CAUSE_TEXT])
 {
     static struct run_shapes run; /* large */
@@ -275,16 +289,8 @@ void cause_of(const struct run_record *record, enum verdict verdict, char ret_te
         say_stuck(record, ret_text);
     else if (verdict == VERDICT_ANSWERS_LOST)
         say_answers_lost(&run, ret_text);
-    else if (verdict == VERDICT_TURNED_AWAY && say_gave_up(record, false, ret_text))
-        return;
-    else if (verdict == VERDICT_TURNED_AWAY)
+    else if (verdict != VERDICT_TURNED_AWAY)
+        say_wrong_sale(record, &run, ret_text);
+    else if (!say_gave_up(record, false, ret_text))
         say_turned_away(&run, ret_text);
-    else if (say_gave_up(record, true, ret_text))
-        return;
-    else if (is_serial(record))
-        say_serial(&run, ret_text);
-    else if (!say_ignored_zero(&run, ret_text) && !say_overtaken(record, ret_text) &&
-             !say_stale_read(&run, ret_text) && !say_refused_write(&run, ret_text) &&
-             !say_two_lines(&run, ret_text))
-        say_unknown(&run, ret_text);
 }

@@ -165,7 +165,7 @@ bool runner_try_polls(struct request_runner *runner, unsigned steps, bool *ret_d
 {
     struct transition choices[ENABLED_MAX];
     struct actor *b = &runner->actors[1];
-    enum poll_end end;
+    enum poll_end end = POLL_UNKNOWN;
     unsigned count;
     bool well = runner_start(runner) && run_actor(runner, 0, steps, &count);
     *ret_done = !well || count < steps;

@@ -297,6 +297,23 @@ static void note_queues(struct request_runner *runner)
             runner->actors[i].queued = gate_connection(runner->settings.gate, runner->actors[i].at)->queued;
 }
 
+/* ACTOR has come to rest after a SILENCE, in microseconds. */
+static void note_rest(struct request_runner *runner, struct actor *actor, int64_t silence)
+{
+    runner->silence_us = silence > runner->silence_us ? silence : runner->silence_us;
+    if (runner->watches && actor->state == REQUEST_HELD)
+        watch(runner, actor);
+    if (*runner->at_once && actor->state == REQUEST_HELD && !actor->crashed)
+        choose_one(runner, actor);
+}
+
+/* A SILENCE, in microseconds, after which ACTOR counts as waiting in the program, or in the queue of its pool. */
+static bool is_long(const struct request_runner *runner, const struct actor *actor, int64_t silence)
+{
+    return (runner->quiet_us > 0 && silence > runner->quiet_us) ||
+           (actor->sent > 0 && silence > QUEUE_US && runner_pool_is_busy(runner, actor));
+}
+
 /* With the gate's lock: waits until the actor, which runs, has come to rest. */
 bool runner_settle(struct request_runner *runner, struct actor *actor)
 {
@@ -310,12 +327,7 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
         if (!can_be_held(runner, actor))
             return false;
         if (has_come_to_rest(runner, actor, false)) {
-            int64_t silence = monotonic_us() - silent_since;
-            runner->silence_us = silence > runner->silence_us ? silence : runner->silence_us;
-            if (runner->watches && actor->state == REQUEST_HELD)
-                watch(runner, actor);
-            if (*runner->at_once && actor->state == REQUEST_HELD && !actor->crashed)
-                choose_one(runner, actor);
+            note_rest(runner, actor, monotonic_us() - silent_since);
             return !actor->failed;
         }
         size_t running = find_running(runner, actor);
@@ -343,9 +355,7 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
             actor->state = REQUEST_BLOCKED;
             return true;
         }
-        if ((runner->quiet_us > 0 && monotonic_us() - silent_since > runner->quiet_us) ||
-            (actor->sent > 0 && monotonic_us() - silent_since > QUEUE_US &&
-             runner_pool_is_busy(runner, actor))) {
+        if (is_long(runner, actor, monotonic_us() - silent_since)) {
             if (!has_come_to_rest(runner, actor, true))
                 actor->state = REQUEST_INSIDE;
             return true;
