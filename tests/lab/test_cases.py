@@ -46,7 +46,7 @@ def needs_packages(file):
 
 @pytest.mark.parametrize(("file", "command", "options", "statuses", "word"), [marked(case) for case in CASES])
 def test_verdict(servers, file, command, options, statuses, word):
-    if file.endswith("js.json") or "pool-" in file:
+    if file.endswith(("js.json", "lock.json")) or "pool-" in file:
         needs("node", "-e", "require('pg')", packages="node-pg", NODE_PATH=MODULES)
     needs_packages(file)
     if file.startswith("14") and not os.path.exists("/usr/sbin/pgbouncer"):

@@ -28,6 +28,7 @@ struct gate_connection {
     bool keep_answers; /* set by the explorer: what the server answers is held back */
     bool has_answers;  /* there is some */
     char transaction;  /* 'I': none, 'T': open, 'E': failed */
+    char after; /* the same when the last statement that was not trivial had ended; NUL: there was none */
     bool serializable; /* the service has named this isolation level on it */
     int owner;         /* set by the explorer */
     int host;          /* and the request that has run a statement in the open transaction; GATE_NO_OWNER */

@@ -51,6 +51,13 @@ void idle_polls_ended(struct idle_polls *polls, unsigned actor, size_t at, const
         *open = (struct poll_transaction){0};
 }
 
+bool idle_polls_drop(struct idle_polls *polls, size_t at)
+{
+    const bool did = polls->open[at].changed || polls->open[at].locked;
+    polls->open[at] = (struct poll_transaction){0};
+    return did;
+}
+
 bool idle_polls_ends_nothing(const struct idle_polls *polls, size_t at)
 {
     return polls->open[at].in_vain && !polls->open[at].changed && !polls->open[at].locked;

@@ -43,6 +43,8 @@ void idle_polls_ended(struct idle_polls *polls, unsigned actor, size_t at, const
 /* The transaction of connection AT has tried something in vain, and has done nothing: its end has no effect on another transaction, unless it
  * is serializable. */
 bool idle_polls_ends_nothing(const struct idle_polls *polls, size_t at);
+/* The transaction of connection AT is rolled back. True: it had changed or locked something. */
+bool idle_polls_drop(struct idle_polls *polls, size_t at);
 /* Something else has changed data in PostgreSQL, or time has passed. */
 void idle_polls_changed(struct idle_polls *polls);
 

@@ -101,14 +101,25 @@ static uint32_t word_hash(const char *text, size_t *ret_length)
     return (uint32_t)(hash >> 32) | 1U;
 }
 
+/* Where the parameters begin that follow the text in brackets; its end if there are none. */
+static const char *end_of_sql(const char *text)
+{
+    const char *end = text + strlen(text), *begin = NULL;
+    for (const char *at = text; end > text && end[-1] == ']' && (at = strstr(at, " [")); at++)
+        begin = at;
+    return begin ? begin : end;
+}
+
+/* No table is named in a quoted text or a parameter. These can be different in each run, and the search must not be. */
 static void note_words(struct poll_history *history, const char *text)
 {
-    size_t length;
-    while (*text) {
+    const char *end = end_of_sql(text), *quote;
+    for (size_t length; text<end; text += length> 0 ? length : 1) {
         uint32_t hash = word_hash(text, &length) % POLL_WORDS;
         if (length > 0)
             history->words[hash / 8] |= (uint8_t)(1U << hash % 8);
-        text += length > 0 ? length : 1;
+        else if (*text == '\'' && (quote = strchr(text + 1, '\'')))
+            length = (size_t)(quote + 1 - text);
     }
 }
 

@@ -15,6 +15,7 @@
 enum {
     WAIT_OUT_US = 6000000, /* many programs give up after 5 s */
     WAIT_OUT_STATEMENTS = 1000,
+    READY_US = 1000000,
     TIMES_MOST = 5, /* when nothing else can happen: leases end, and a request waits out its tries */
 };
 
@@ -37,13 +38,43 @@ static void note_holder(struct request_runner *runner, unsigned actor, const cha
         runner->holds |= 1U << actor;
 }
 
-/* A client can close its connection after the answer. */
+static bool is_closed(struct request_runner *runner, size_t at, const struct gate_connection *connection)
+{
+    return connection != gate_connection(runner->settings.gate, at);
+}
+
+/* The connection of PID, when its statement has ended: a client can go on after an error, and the server's word that it is ready comes
+ * later. Some pools close it
+ * after an error. A client can also close the connection, or begin the next transaction. NULL: it is not known. */
+static const struct gate_connection *ended_connection(struct request_runner *runner, size_t at, int32_t pid)
+{
+    const int64_t until_us = monotonic_us() + READY_US;
+    const struct gate_connection *now = gate_connection_of(runner->settings.gate, at, pid);
+    while (now && now->running && !is_closed(runner, at, now) && monotonic_us() < until_us &&
+           !interrupted()) {
+        gate_wait(runner->settings.gate, until_us);
+        now = gate_connection_of(runner->settings.gate, at, pid);
+    }
+    return now && (!now->running || (is_closed(runner, at, now) && *now->sqlstate)) ? now : NULL;
+}
+
+/* A connection was closed with a transaction in which something had happened, and PID is that of the next one in its place. */
+static void forget_closed(struct request_runner *runner, size_t at, int32_t pid)
+{
+    if (runner->poll_pids[at] == pid)
+        return;
+    runner->poll_pids[at] = pid;
+    if (idle_polls_drop(&runner->polls, at))
+        idle_polls_changed(&runner->polls);
+}
+
 static void note(struct request_runner *runner, const struct actor *actor, size_t at, int32_t pid,
                  const char *text, bool was_open, bool is_commit)
 {
-    const struct gate_connection *now = gate_connection_of(runner->settings.gate, at, pid);
-    bool is_known = now && !actor->crashed && !now->running,
-         stays_open = now && now == gate_connection(runner->settings.gate, at) && is_open(now);
+    const struct gate_connection *now = ended_connection(runner, at, pid);
+    bool is_known = now && !actor->crashed,
+         stays_open = now && !is_closed(runner, at, now) && now->after != 'I';
+    forget_closed(runner, at, pid);
     enum statement_effect effect = is_commit ? EFFECT_ENDS
                                    : is_known
                                        ? statement_effect(runner->routines, text, now->answer, now->sqlstate)

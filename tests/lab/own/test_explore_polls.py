@@ -189,7 +189,7 @@ def test_a_service_that_gives_up_is_asked_to(services):
 
 
 def test_a_service_that_goes_on_without_the_lock(services):
-    found = searched(services, "three-tries-then-without")
+    found = searched(services, "three-tries-then-without", "--max-schedules", 300)
     shown = found["counterexample"]
     assert found["verdict"] == "oversold" and shown["reproduced"] == 10 and "!timeout" in shown["schedule"], found
     replayed = explore(services, "three-tries-then-without", "--instances", 2, "--replay", shown["schedule"])

@@ -128,6 +128,18 @@ static void test_what_is_not_known_to_leave_the_table_alone_wakes(void **state)
     assert_false(repeats(B, TAKE));
 }
 
+static void test_a_word_in_a_parameter_names_no_table(void **state)
+{
+    static const char QUOTED[] = "UPDATE lock SET owner = 'product' WHERE [1] = $1 [a, product]";
+    sends(B, QUOTED, "UPDATE 0");
+    sends(A, "UPDATE product SET count = 0", "UPDATE 1");
+    assert_true(repeats(B, QUOTED));
+    sends(C, "UPDATE lock SET a = 1 WHERE EXISTS (SELECT 1 FROM product WHERE tags = ARRAY [1])", "UPDATE 0");
+    sends(A, "UPDATE product SET count = 0", "UPDATE 1");
+    assert_false(
+        repeats(C, "UPDATE lock SET a = 1 WHERE EXISTS (SELECT 1 FROM product WHERE tags = ARRAY [1])"));
+}
+
 static void test_a_change_counts_when_it_is_committed(void **state)
 {
     sends(B, TAKE, "INSERT 0 0");
@@ -223,6 +235,17 @@ static void test_an_own_effect_begins_again(void **state)
     assert_false(idle_polls_ends_nothing(&polls, B));
 }
 
+static void test_a_connection_that_is_closed_in_a_transaction(void **state)
+{
+    assert_false(idle_polls_drop(&polls, A));
+    sends_in(A, "UPDATE product SET a = 1", "UPDATE 1", "", false, true);
+    assert_true(idle_polls_drop(&polls, A));
+    assert_false(idle_polls_drop(&polls, A));
+    sends(B, TAKE, "INSERT 0 0");
+    sends_in(A, "COMMIT", "COMMIT", "", true, false);
+    assert_true(repeats(B, TAKE));
+}
+
 static void test_tables(void **state)
 {
     assert_true(poll_table("INSERT INTO a.lock(x) VALUES (1)") ==
@@ -261,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_a_text_that_is_cut_off_may_do_anything),
         cmocka_unit_test_setup(test_a_try_in_vain_is_held_until_another_request_changes_the_table, set_up),
         cmocka_unit_test_setup(test_what_is_not_known_to_leave_the_table_alone_wakes, set_up),
+        cmocka_unit_test_setup(test_a_word_in_a_parameter_names_no_table, set_up),
         cmocka_unit_test_setup(test_a_change_counts_when_it_is_committed, set_up),
         cmocka_unit_test_setup(test_a_statement_that_reads_more_waits_with_an_old_snapshot, set_up),
         cmocka_unit_test_setup(test_a_round_of_three_transactions, set_up),
@@ -269,6 +293,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_retry_after_a_conflict_is_no_poll, set_up),
         cmocka_unit_test_setup(test_a_lock_of_a_transaction_that_ends, set_up),
         cmocka_unit_test_setup(test_an_own_effect_begins_again, set_up),
+        cmocka_unit_test_setup(test_a_connection_that_is_closed_in_a_transaction, set_up),
         cmocka_unit_test(test_tables),
         cmocka_unit_test_setup(test_a_long_history_is_cut_off, set_up),
         cmocka_unit_test(test_known_polls),
