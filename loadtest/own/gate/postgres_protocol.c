@@ -113,7 +113,8 @@ static size_t next_answer(void *context, struct gate_connection *seen, const cha
     if (*bytes == 'Z' && length > MESSAGE_HEADER) {
         seen->starts = false;
         seen->transaction = bytes[MESSAGE_HEADER];
-        seen->after = seen->trivial ? seen->after : seen->transaction;
+        if (!seen->trivial)
+            seen->after = seen->transaction;
     }
     note_end(state, seen, *bytes);
     return length;
