@@ -1,8 +1,10 @@
 /* Prints text in columns side by side. */
 #include "loadtest/cli/columns.h"
 
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/terminal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH_DEFAULT = 100, COLUMN_LEAST = 24, COLUMN_MOST = 60, GAP = 2, INDENT = 2 };
@@ -18,9 +20,11 @@ struct columns columns_of(FILE *stream, size_t count, size_t page_width)
 void columns_names(const struct columns *columns, const char *const *names)
 {
     for (size_t i = 0; i < columns->count; i++) {
-        size_t taken = display_width(names[i]), room = columns->width + GAP;
-        (void)fprintf(columns->stream, "%s%*s", names[i],
+        char *name = plain_copy(names[i]);
+        size_t taken = name ? display_width(name) : 0, room = columns->width + GAP;
+        (void)fprintf(columns->stream, "%s%*s", name ? name : "",
                       i + 1 < columns->count && taken < room ? (int)(room - taken) : 0, "");
+        free(name);
     }
     (void)fputc('\n', columns->stream);
 }
@@ -43,7 +47,8 @@ static size_t fitting(const char *text, size_t width)
 void columns_cell(const struct columns *columns, size_t column, const char *text)
 {
     size_t indent = 0;
-    while (*text) {
+    char *plain = plain_copy(text);
+    for (text = plain ? plain : ""; *text;) {
         size_t left = column * (columns->width + GAP) + indent,
                length = fitting(text, columns->width - indent);
         (void)fprintf(columns->stream, "%*s%.*s\n", (int)left, "", (int)length, text);
@@ -51,4 +56,5 @@ void columns_cell(const struct columns *columns, size_t column, const char *text
         text += strspn(text, " ");
         indent = INDENT;
     }
+    free(plain);
 }

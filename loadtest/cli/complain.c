@@ -1,6 +1,7 @@
 /* Saying what went wrong: one line on stderr, over a progress bar if there is one. */
 #include "loadtest/cli/complain.h"
 
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/progress.h"
 
 #include <stdarg.h>
@@ -12,7 +13,7 @@ void complain(const char *format, ...)
     va_start(arguments, format);
     progress_wipe();
     fputs("loadtest: ", stderr);
-    vfprintf(stderr, format, arguments);
+    plain_vprint(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
 }

@@ -2,6 +2,7 @@
  * room for. */
 #include "loadtest/report/format.h"
 
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/terminal.h"
 
 #include <stdlib.h>
@@ -28,6 +29,14 @@ static const char *heading_line(const char *heading, int line, char *buffer)
     return buffer;
 }
 
+/* The text of a cell without what controls a terminal. BUFFER of CELL_MAX, returned. */
+static const char *shown_text(const struct column *column, const json_t *row, char *buffer)
+{
+    char text[CELL_MAX];
+    (void)plain_text(cell_text(column, row, text), buffer, CELL_MAX);
+    return buffer;
+}
+
 static size_t column_width(const struct result_table *table, const struct column *column)
 {
     char buffer[CELL_MAX];
@@ -38,7 +47,7 @@ static size_t column_width(const struct result_table *table, const struct column
     }
     json_t *row;
     json_array_foreach(table->rows, i, row) {
-        size_t cell = display_width(cell_text(column, row, buffer));
+        size_t cell = display_width(shown_text(column, row, buffer));
         width = cell > width ? cell : width;
     }
     return width;
@@ -137,7 +146,7 @@ static void print_rows(const struct result_table *table, const struct layout *la
             if (!layout->shown[i])
                 continue;
             print_spaces(out, printed++ ? layout->gap : 0);
-            print_cell(out, cell_text(column, row, buffer), layout->width[i], column->type == COLUMN_NUMBER,
+            print_cell(out, shown_text(column, row, buffer), layout->width[i], column->type == COLUMN_NUMBER,
                        page->colour ? cell_style(column, row)->colour : "");
         }
         fputc('\n', out);
@@ -148,8 +157,9 @@ static void print_rows(const struct result_table *table, const struct layout *la
 static void print_wrapped(FILE *out, const char *head, const char *text, size_t width)
 {
     size_t indent = display_width(head), at = indent;
+    char *plain = plain_copy(text);
     fputs(head, out);
-    for (const char *word = text; *word;) {
+    for (const char *word = plain ? plain : ""; *word;) {
         size_t bytes = strcspn(word, " ");
         char copy[CELL_MAX];
         snprintf(copy, sizeof copy, "%.*s", (int)bytes, word);
@@ -163,6 +173,7 @@ static void print_wrapped(FILE *out, const char *head, const char *text, size_t 
         fputs(copy, out);
         word += bytes + strspn(word + bytes, " ");
     }
+    free(plain);
     fputc('\n', out);
 }
 

@@ -4,6 +4,7 @@
 #include "loadtest/chart/gnuplot.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/table.h"
@@ -115,6 +116,12 @@ bool output_file(const char *path, const char *text, size_t length)
     return written;
 }
 
+/* JSON and HTML have other forms for such characters, and a table spells the texts of others itself, since it has colours. */
+static bool spells_controls(enum format format)
+{
+    return format != FORMAT_CSV && format != FORMAT_MARKDOWN && format != FORMAT_JUNIT;
+}
+
 /* To PATH, or to stdout where it is NULL. */
 static bool write_format(const struct result_table *table, enum format format, const char *path)
 {
@@ -127,6 +134,13 @@ static bool write_format(const struct result_table *table, enum format format, c
     bool written = out && FORMATS[format](table, &page, out);
     if (out && fclose(out) != 0)
         written = false;
+    if (written && !spells_controls(format)) {
+        char *plain = plain_copy(text);
+        free(text);
+        text = plain;
+        length = plain ? strlen(plain) : 0;
+        written = plain != NULL;
+    }
     if (written && path) {
         written = output_file(path, text, length);
     } else if (written) {

@@ -1,4 +1,5 @@
 /* Writes the report of a permutation as PostgreSQL's isolation tester prints it, so that the two can be compared as texts. */
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/sqlspec/permutation.h"
 
 #include <string.h>
@@ -23,11 +24,11 @@ static bool looks_like_number(const char *text)
 
 static void print_cell(FILE *stream, const char *text, size_t width, bool is_number)
 {
-    int space = (int)(width - strlen(text));
+    int space = (int)(width - plain_text(text, NULL, 0));
     if (is_number)
-        (void)fprintf(stream, "%*s%s", space, "", text);
+        plain_print(stream, "%*s%s", space, "", text);
     else
-        (void)fprintf(stream, "%s%*s", text, space, "");
+        plain_print(stream, "%s%*s", text, space, "");
 }
 
 /* Columns of numbers are aligned on the right, others on the left; NULL is empty. */
@@ -39,11 +40,12 @@ static void print_rows(FILE *stream, const json_t *result)
     json_t *row;
     count = count > COLUMNS_MAX ? COLUMNS_MAX : count;
     for (i = 0; i < count; i++) {
-        widths[i] = strlen(json_string_value(json_array_get(columns, i)));
+        widths[i] = plain_text(json_string_value(json_array_get(columns, i)), NULL, 0);
         numbers[i] = true;
         json_array_foreach(rows, row_number, row) {
             const char *text = json_string_value(json_array_get(row, i));
-            widths[i] = text && strlen(text) > widths[i] ? strlen(text) : widths[i];
+            size_t width = text ? plain_text(text, NULL, 0) : 0;
+            widths[i] = width > widths[i] ? width : widths[i];
             numbers[i] = numbers[i] && (!text || looks_like_number(text));
         }
     }
@@ -64,7 +66,7 @@ static void print_rows(FILE *stream, const json_t *result)
         }
     }
     size_t height = json_array_size(rows);
-    (void)fprintf(stream, "(%zu row%s)\n\n", height, height == 1 ? "" : "s");
+    plain_print(stream, "(%zu row%s)\n\n", height, height == 1 ? "" : "s");
 }
 
 /* SESSION: whose results they are; NULL for setup and teardown, of which only rows are printed. */
@@ -76,12 +78,11 @@ static void print_results(FILE *stream, const json_t *results, const char *sessi
         if (json_object_get(result, "columns"))
             print_rows(stream, result);
         else if (session && json_object_get(result, "error"))
-            (void)fprintf(stream, *text_of(result, "severity") ? "%s:  %s\n" : "%s%s\n",
-                          text_of(result, "severity"), text_of(result, "error"));
+            plain_print(stream, *text_of(result, "severity") ? "%s:  %s\n" : "%s%s\n",
+                        text_of(result, "severity"), text_of(result, "error"));
         else if (session && json_object_get(result, "notification"))
-            (void)fprintf(stream, "%s: NOTIFY \"%s\" with payload \"%s\" from %s\n", session,
-                          text_of(result, "notification"), text_of(result, "payload"),
-                          text_of(result, "from"));
+            plain_print(stream, "%s: NOTIFY \"%s\" with payload \"%s\" from %s\n", session,
+                        text_of(result, "notification"), text_of(result, "payload"), text_of(result, "from"));
     }
 }
 
@@ -94,22 +95,22 @@ void permutation_print(FILE *stream, const json_t *event)
     if (strcmp(kind, "starting") == 0) {
         (void)fputs("\nstarting permutation:", stream);
         json_array_foreach(json_object_get(event, "steps"), i, name) {
-            (void)fprintf(stream, " %s", json_string_value(name));
+            plain_print(stream, " %s", json_string_value(name));
         }
         (void)fputc('\n', stream);
     } else if (strcmp(kind, "step") == 0) {
-        (void)fprintf(stream, "step %s: %s\n", step, text_of(event, "sql"));
+        plain_print(stream, "step %s: %s\n", step, text_of(event, "sql"));
         print_results(stream, results, text_of(event, "session"));
     } else if (strcmp(kind, "waiting") == 0) {
-        (void)fprintf(stream, "step %s: %s <waiting ...>\n", step, text_of(event, "sql"));
+        plain_print(stream, "step %s: %s <waiting ...>\n", step, text_of(event, "sql"));
     } else if (strcmp(kind, "completed") == 0) {
-        (void)fprintf(stream, "step %s: <... completed>\n", step);
+        plain_print(stream, "step %s: <... completed>\n", step);
         print_results(stream, results, text_of(event, "session"));
     } else if (strcmp(kind, "notice") == 0) {
-        (void)fprintf(stream, "%s: %s", text_of(event, "session"), text_of(event, "text"));
+        plain_print(stream, "%s: %s", text_of(event, "session"), text_of(event, "text"));
     } else if (strcmp(kind, "cancelled") == 0) {
-        (void)fprintf(stream, "step %s was cancelled after %lld ms\n", step,
-                      (long long)json_integer_value(json_object_get(event, "ms")));
+        plain_print(stream, "step %s was cancelled after %lld ms\n", step,
+                    (long long)json_integer_value(json_object_get(event, "ms")));
     } else {
         print_results(stream, results, NULL);
     }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/report/result.h"
@@ -68,7 +69,7 @@ static json_t *run_permutation(struct spec_run *run, const struct spec_permutati
         return NULL;
     }
     if (broken && run->is_report)
-        printf("invariant broken: %s\n", broken);
+        plain_print(stdout, "invariant broken: %s\n", broken);
     return permutation_row_new(run->events, broken);
 }
 
@@ -117,10 +118,10 @@ static json_t *show_schedule(struct spec_run *run, const char *words, bool print
     }
     const char *broken = result_text(row, "broken_invariant");
     if (prints) {
-        printf("\n%s\n\n", words);
+        plain_print(stdout, "\n%s\n\n", words);
         (void)columns_print(stdout, &run->spec, json_object_get(row, "events"), width);
         if (*broken)
-            printf("\nThis invariant is not true: %s\n", broken);
+            plain_print(stdout, "\nThis invariant is not true: %s\n", broken);
     }
     return row;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/plain_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,5 +191,5 @@ void print_log_tail(const char *path, int lines)
     for (int found = 0; from > text && !(from[-1] == '\n' && ++found == lines); from--)
         ;
     for (char *rest = *from ? from : NULL, *line; (line = strsep(&rest, "\n"));)
-        fprintf(stderr, "  | %s\n", line);
+        plain_print(stderr, "  | %s\n", line);
 }

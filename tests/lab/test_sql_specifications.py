@@ -327,6 +327,26 @@ session u setup { BEGIN ISOLATION LEVEL REPEATABLE READ } step c { UPDATE t SET 
     assert "In table t, column n: 2 here, and 3 in the serial execution" in found["not-serializable"]["text"], found
 
 
+@pytest.mark.parametrize("permutation", [
+    "step d { DO $$ BEGIN RAISE NOTICE '%', chr(27); RAISE EXCEPTION '%', chr(27) || chr(155); END $$ } permutation a c b d", "",
+])  # fmt: skip
+@pytest.mark.parametrize("form", ["table", "markdown", "csv", "json"])
+def test_nothing_in_a_row_controls_the_terminal(stack, spec, form, permutation):
+    """Rows, names, errors and notices with escape sequences, of one byte and of two."""
+    path = spec("""setup { CREATE TABLE t (id int, n text); INSERT INTO t VALUES (1, chr(27) || '[2J') }
+teardown { DROP TABLE t }
+session s step a { SELECT n, n AS "\033[31m" FROM t } step b { UPDATE t SET n = chr(155) || '31m' }
+session "u\033[1m" step c { UPDATE t SET n = n || chr(8) }
+%s
+""" % permutation)  # fmt: skip
+    ran = loadtest("explore", str(path), "--database", stack.url, "--format", form, seconds=START_S * 5)
+    printed = ran.stdout + ran.stderr
+    assert ran.returncode in (0, 1, 3), printed
+    assert not set(printed) & set("\033\b\a" + "\x9b" * (form != "json")), printed  # JSON has U+009B as it is
+    assert form != "table" or "\\x1B" in printed, printed
+    assert form != "json" or "\\u001b" in printed.lower(), printed
+
+
 @pytest.mark.parametrize("begin", ["", "x"])
 def test_a_difference_of_long_texts(stack, spec, begin):
     """The values in the text are cut, and at some byte of a character that has two."""

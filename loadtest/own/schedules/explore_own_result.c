@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "loadtest/cli/columns.h"
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/own/cause/cause.h"
@@ -119,7 +120,7 @@ void explored_print(FILE *stream, const json_t *schedule, bool says_cause)
                       result_number(schedule, "occupied"), frees ? " --frees" : "",
                       frees ? " until each has sent a statement; then the pool gets another one" : "");
     if (says_cause && *result_text(schedule, "cause"))
-        (void)fprintf(stream, "%s\n", result_text(schedule, "cause"));
+        plain_print(stream, "%s\n", result_text(schedule, "cause"));
     (void)fputc('\n', stream);
     columns_names(&columns, NAMES);
     json_array_foreach(steps, i, item) {

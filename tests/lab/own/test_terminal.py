@@ -1,0 +1,81 @@
+"""What a service, its answers and its statements contain cannot control the terminal: the commands spell it."""
+
+import json
+
+import pytest
+
+from explored import described, explore
+from test_check import sample_needs
+from test_loadtest import loadtest
+
+CONTROLS = set("\033\x9b\b\a")
+# The first order is sold; the others are sent to an address that, like the log and the statements, contains escape sequences.
+SERVICE = r'''
+import os, sys
+import psycopg2
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+print("\033[31mlog\x9b2J\033]0;title\a", file=sys.stderr, flush=True)
+if os.environ.get("PROTECTION") == "ends":
+    sys.exit(1)
+
+
+class Shop(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.reply(200)
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        with psycopg2.connect(os.environ["DATABASE_URL"]) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT count, chr(155) || chr(27) || '[2J\x9b' FROM product WHERE id = 1")
+            sells = cursor.fetchone()[0] > 0
+            if sells:
+                cursor.execute("UPDATE product SET count = count - 1 WHERE id = 1")
+                cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (1, 1)")
+        connection.close()
+        self.reply(201 if sells else 302)
+
+    def reply(self, status):
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        if status == 302:
+            self.send_header("Location", "/\x1b[2J\xc2\x9b")
+        self.end_headers()
+
+
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+'''
+
+
+@pytest.fixture
+def shop(tmp_path):
+    sample_needs("python")
+    (tmp_path / "shop.py").write_text(SERVICE, encoding="utf-8")
+    return described(tmp_path)
+
+
+def assert_spelled(ran, spelled):
+    printed = ran.stdout + ran.stderr
+    assert not set(printed) & CONTROLS, printed
+    assert spelled in printed, printed
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_statements_and_answers_of_a_service(shop, form):
+    assert_spelled(explore(shop, "none", "--format", form), "\\u009B")
+
+
+def test_answers_of_a_loaded_service(shop):
+    assert_spelled(loadtest("check", shop, "--requests", "20", "--stock", "5", "--env", "PROTECTION=none"), "\\x1B[2J\\u009B")
+
+
+def test_the_log_of_a_service(shop):
+    assert_spelled(explore(shop, "ends"), "\\x1B[31mlog")
+
+
+def test_json_has_the_texts_as_they_are(shop):
+    found = json.loads(explore(shop, "none", "--format", "json").stdout)
+    assert any("\x9b" in step["text"] for step in found["counterexample"]["steps"]), found
