@@ -18,7 +18,7 @@ static void test_what_controls_a_terminal_is_spelled(void **state)
         {"\033[31mred\a\b", "\\x1B[31mred\\x07\\x08"},
         {"over\rwritten\r", "over\\x0Dwritten\\x0D"},
         {"\xc2\x9b[2J\x7f", "\\u009B[2J\\x7F"},
-        {"a\u202eb\u200bc", "a\\u202Eb\\u200Bc"},
+        {"a\u202eb\u202c\u200bc", "a\\u202Eb\\u202C\\u200Bc"},
         {"\xff\xc3", "\\xFF\\xC3"},
     };
     for (size_t i = 0; i < COUNT(CASES); i++) {
