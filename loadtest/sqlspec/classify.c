@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct {
     const char *name;
@@ -32,6 +33,7 @@ static const struct {
     [FINDING_SERIALIZATION_FAILURE] = {"serialization-failure", false},
     [FINDING_LOCK_NOT_AVAILABLE] = {"lock-not-available", false},
     [FINDING_CONSTRAINT] = {"constraint", false},
+    [FINDING_ERROR] = {"error", false},
     [FINDING_SERIAL] = {"serial", false},
 };
 
@@ -344,6 +346,40 @@ static bool ends_later(const struct classifier *classifier, size_t x, size_t y)
     return later;
 }
 
+/* "UPDATE 1", "INSERT 0 2", "1 row changed". -1: another command. */
+static long count_changed(const char *command)
+{
+    static const char *const WRITES[] = {"INSERT 0 ", "UPDATE ", "DELETE ", "MERGE "};
+    for (size_t i = 0; i < sizeof WRITES / sizeof *WRITES; i++)
+        if (strncmp(command, WRITES[i], strlen(WRITES[i])) == 0)
+            return strtol(command + strlen(WRITES[i]), NULL, 10);
+    return (strstr(command, " rows changed") || strstr(command, " row changed")) ? strtol(command, NULL, 10)
+                                                                                 : -1;
+}
+
+/* Did the session's writes change no row in this schedule, as an UPDATE with SKIP LOCKED that finds none? Then no update of it can be lost. */
+static bool changed_nothing(const struct classifier *classifier, size_t session)
+{
+    const struct spec_session *of = &classifier->spec->sessions[session];
+    bool tried = false;
+    for (size_t i = 0; i < of->step_count; i++) {
+        const char *sql = classifier->spec->steps[of->steps[i]].block.sql;
+        const json_t *result;
+        size_t n;
+        json_array_foreach(results_of(classifier, &classifier->here, of->steps[i]), n, result) {
+            const char *command = json_string_value(json_object_get(result, "command"));
+            const json_t *rows = json_object_get(result, "rows");
+            long changed = command ? count_changed(command) : -1;
+            if (rows && strncasecmp(sql, "SELECT", 6) != 0)
+                changed = (long)json_array_size(rows); /* RETURNING */
+            if (changed > 0)
+                return false;
+            tried |= changed == 0;
+        }
+    }
+    return tried;
+}
+
 static bool classify_writes(struct classifier *classifier, const struct pair *pair, const struct pair *back,
                             bool *ret_named)
 {
@@ -359,7 +395,8 @@ static bool classify_writes(struct classifier *classifier, const struct pair *pa
         return false;
     const struct ends ends = {classifier->here.tables, none->outcome.tables, only_x->outcome.tables,
                               only_y->outcome.tables};
-    const char *table = find_common_change(&ends);
+    bool both_change = !changed_nothing(classifier, pair->x) && !changed_nothing(classifier, pair->y);
+    const char *table = both_change ? find_common_change(&ends) : NULL;
     bool knows_nothing = pair->misses == NO_STEP, is_x = same_tables(classifier, &only_x->outcome),
          is_y = same_tables(classifier, &only_y->outcome), is_one = is_x || is_y,
          has_x = is_x || (table && has_version(&ends, ends.only_x, table)),
@@ -373,19 +410,19 @@ static bool classify_writes(struct classifier *classifier, const struct pair *pa
             "%s and %s change the same row of %s. %s wrote without having seen what %s wrote, so the "
             "update of %s is lost.",
             first, second, table, kept, lost, lost);
-    } else if (table && !knows_nothing) {
+    } else if (table && !knows_nothing && ends_later(classifier, pair->x, pair->y)) {
         *ret_named = name_it(
             classifier, FINDING_NON_REPEATABLE_READ, both,
             "Step %s of %s returns a row of %s as it was before %s changed it. %s then changes the row "
             "that %s has written.",
             step_name(classifier, pair->misses), first, table, second, first, second);
-    } else if (!knows_nothing && back->misses != NO_STEP && is_one) {
+    } else if (!table && !knows_nothing && back->misses != NO_STEP && is_one) {
         *ret_named = name_it(
             classifier, FINDING_READ_SKEW, both,
             "Step %s of %s returns the state before %s, and a later step acts on the state after it.",
             step_name(classifier, is_x ? back->misses : pair->misses), is_x ? second : first,
             is_x ? first : second);
-    } else if (!knows_nothing && back->misses != NO_STEP) {
+    } else if (!table && both_change && !knows_nothing && back->misses != NO_STEP) {
         *ret_named = name_it(
             classifier, FINDING_WRITE_SKEW, both,
             "Step %s of %s does not see what %s writes, and step %s of %s does not see what %s writes. "
@@ -503,11 +540,14 @@ static bool classify_anomaly(struct classifier *classifier, uint32_t sessions)
 
 static bool classify_aborted(struct classifier *classifier, const struct sql_outcome *outcome)
 {
-    enum finding_kind kind = FINDING_SERIALIZATION_FAILURE;
-    const char *what = "The server ended a transaction that it could not serialize";
+    enum finding_kind kind = FINDING_ERROR;
+    const char *what = "An error ended a transaction, so nothing of it remains";
     if (strcmp(outcome->code, "40P01") == 0) {
         kind = FINDING_DEADLOCK;
         what = "The sessions waited for each other, and the server ended one of the transactions";
+    } else if (strncmp(outcome->code, "40", 2) == 0) {
+        kind = FINDING_SERIALIZATION_FAILURE;
+        what = "The server ended a transaction that it could not serialize";
     } else if (strcmp(outcome->code, "55P03") == 0 || strcmp(outcome->code, "57014") == 0) {
         kind = FINDING_LOCK_NOT_AVAILABLE;
         what = "A statement gave up its wait for a lock";

@@ -19,6 +19,7 @@ enum finding_kind {
     FINDING_SERIALIZATION_FAILURE,
     FINDING_LOCK_NOT_AVAILABLE,
     FINDING_CONSTRAINT,
+    FINDING_ERROR, /* any other error, such as an exception with its own SQLSTATE */
     FINDING_SERIAL,
     FINDING_COUNT
 };

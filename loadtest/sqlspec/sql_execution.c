@@ -22,18 +22,6 @@ static bool fail(struct sql_execution *execution)
 
 /* ---- results -------------------------------------------------------------------------------------------- */
 
-/* An error that other sessions cause, after which a program would try its transaction again. */
-static bool is_of_concurrency(const char *code)
-{
-    return strncmp(code, "40", 2) == 0 || strcmp(code, "55P03") == 0 || strcmp(code, "57014") == 0;
-}
-
-/* An error that ends a transaction of PostgreSQL because of what others have written: a constraint, or an exception that a function raises. */
-static bool is_refusal(const char *code)
-{
-    return strncmp(code, "23", 2) == 0 || strcmp(code, "P0001") == 0;
-}
-
 /* FNV-1a. */
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 {
@@ -79,9 +67,9 @@ static bool keep_results(struct sql_execution *execution, size_t session, const 
     json_t *results = comparable(on->results,
                                  strcasestr(sql_of(execution, session, name), "ORDER BY") != NULL);
     const char *code = results_error_code(results);
-    /* On MariaDB only a deadlock ends the transaction; other errors end the statement, and the program goes on. */
+    /* On PostgreSQL every error ends the transaction. On MariaDB only a deadlock does; other errors end the statement, and the program goes on. */
     bool ends_silently = on->driver->ends_silently;
-    if (ends_silently ? strncmp(code, "40", 2) == 0 : is_of_concurrency(code) || is_refusal(code)) {
+    if (ends_silently ? strncmp(code, "40", 2) == 0 : code[0] != '\0') {
         execution->outcome.aborted |= 1u << session;
         if (ends_silently)
             execution->given_up |= 1u << session;

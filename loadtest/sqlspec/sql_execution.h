@@ -13,7 +13,7 @@
 struct sql_outcome {
     json_t *sessions[SPEC_SESSIONS_MAX]; /* {step: results}; the session's teardown is the step "" */
     json_t *tables;                      /* the contents of the tables at the end: [[table, row]…] */
-    uint32_t aborted; /* an error of concurrency ended a transaction: a deadlock, a serialization failure… */
+    uint32_t aborted; /* an error ended a transaction: a deadlock, a constraint, an exception… */
     char code[6];     /* SQLSTATE of the first such error; "" */
     bool stuck;       /* a session waited at the end for one that had no step left */
     char waits[600];  /* STUCK: "Step x of b waits for advisory lock 1, which is held by a" */
