@@ -26,26 +26,19 @@ static bool fault_explains(const struct run_record *record, enum verdict verdict
     if (at == record->count)
         return false;
     char name = name_of(record, at);
+    bool is_row = strstr(record->steps[at].text, "leases end") != NULL;
     unsigned sold = 0;
     for (size_t i = 0; i < ACTORS_MAX; i++)
         sold += record->answers[i].status > 0 && record->answers[i].meaning == SHOP_SOLD;
     switch (record->steps[at].kind) {
     case TRANSITION_EXPIRE:
-        if (strstr(record->steps[at].text, "leases end")) {
-            snprintf(
-                ret_text, CAUSE_TEXT,
-                "The lease that %c held as a row expired (%zu) before %c had finished, so another request could take the lock%s. "
-                "A lock that expires cannot protect the stock alone: let the row of the stock decide too, with a fencing token or "
-                "a condition in the UPDATE.",
-                name, at + 1, name, sold > 1 ? ", and both sold" : "");
-            return verdict != VERDICT_STUCK;
-        }
         snprintf(
             ret_text, CAUSE_TEXT,
-            "The key that %c held in Redis expired (%zu) before %c had finished, so another request could take the lock%s"
-            ". A lock that expires cannot protect the stock alone: let the row decide "
-            "too, with a fencing token or a condition in the UPDATE.",
-            name, at + 1, name, sold > 1 ? ", and both sold" : "");
+            "The %s that %c held %s expired (%zu) before %c had finished, so another request could take the lock%s. "
+            "A lock that expires cannot protect the stock alone: let the row of the stock decide too, with a fencing token or "
+            "a condition in the UPDATE.",
+            is_row ? "lease" : "key", name, is_row ? "as a row" : "in Redis", at + 1, name,
+            sold > 1 ? ", and both sold" : "");
         return verdict != VERDICT_STUCK;
     case TRANSITION_CRASH:
         snprintf(
@@ -210,7 +203,7 @@ static void say_serial(const struct run_shapes *run, char ret_text[static CAUSE_
     snprintf(ret_text, CAUSE_TEXT, "%s%.*s", ALWAYS, (int)(CAUSE_TEXT - sizeof ALWAYS), cause);
 }
 
-/* Who waits at the end for whom, as far as PostgreSQL and Redis say it. */
+/* Names the requests that wait for each other at the end, as far as PostgreSQL and Redis say it. */
 static void say_stuck(const struct run_record *record, char ret_text[static CAUSE_TEXT])
 {
     size_t length = (size_t)snprintf(ret_text, CAUSE_TEXT, "No request could continue");

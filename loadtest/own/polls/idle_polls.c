@@ -7,7 +7,7 @@ void idle_polls_changed(struct idle_polls *polls)
         poll_history_clear(&polls->history[i]);
 }
 
-/* What the transaction has changed can matter to the poll. */
+/* The changes of the transaction can matter to the poll. */
 static bool concerns(const struct poll_transaction *open, const struct poll_history *history)
 {
     bool does = open->anything;
@@ -36,7 +36,7 @@ void idle_polls_ended(struct idle_polls *polls, unsigned actor, size_t at, const
     open->in_vain |= effect == EFFECT_VAIN || effect == EFFECT_REFUSED;
     if (effect == EFFECT_CHANGES)
         note_table(open, one_table && polls->tables_alone ? poll_table(text) : 0);
-    /* What a transaction has written is seen when it ends. Before that, a statement that was to write the same rows waits for it: then it sees
+    /* Other requests see the changes of a transaction when it ends. Before that, a statement that was to write the same rows waits for it: then it sees
      * the new rows as well, unless it has read others. */
     for (unsigned i = 0; i < ACTORS_MAX; i++) {
         struct poll_history *history = &polls->history[i];

@@ -24,7 +24,7 @@ static bool is_open(const struct gate_connection *connection)
     return connection->used && connection->transaction != 'I';
 }
 
-/* Who has written to the table of "expires" may hold a lock there, until it deletes a row. So does who has called a function. */
+/* A request that has written to the table of "expires", or called a function, may hold a lock there until it deletes a row. */
 static void note_holder(struct request_runner *runner, unsigned actor, const char *text,
                         enum statement_effect effect)
 {
