@@ -9,6 +9,7 @@
 #include "loadtest/cli/progress.h"
 #include "loadtest/explore/core/depth_first_search.h"
 #include "loadtest/sqlspec/classify.h"
+#include "loadtest/sqlspec/serial_numbers.h"
 #include "loadtest/stats/verdict.h"
 
 #include <inttypes.h>
@@ -259,56 +260,6 @@ static bool is_reproducible(struct spec_search *search)
     return same;
 }
 
-/* ---- generated numbers --------------------------------------------------------------------------------- */
-
-/* Of the serial execution in which session FIRST comes first: is its outcome the same with sequences that count as they do without us? *ret_same. */
-static bool try_without_moving(struct spec_search *search, size_t first, bool *ret_same)
-{
-    struct sql_execution *execution = &search->execution;
-    struct sql_outcome unmoved = {0};
-    uint8_t order[SERIAL_SESSIONS_MAX];
-    size_t count = search->spec->session_count;
-    for (size_t i = 0; i < count; i++)
-        order[i] = (uint8_t)((first + i) % count);
-    const struct serial_outcome *moved = serial_run(&search->serial, execution, order, count);
-    if (!moved)
-        return false;
-    if (execution->sequences.numbers.count == 0)
-        return true;
-    execution->sequences.off = true;
-    bool well = sql_execution_run_serial(execution, order, count, &unmoved);
-    execution->sequences.off = false;
-    if (!well)
-        return false;
-    char *text = sql_outcome_small_text(&moved->outcome), *other = sql_outcome_small_text(&unmoved);
-    *ret_same = text && other && strcmp(text, other) == 0;
-    free(text);
-    free(other);
-    sql_outcome_free(&unmoved);
-    return true;
-}
-
-/* SQL may contain a number that a sequence generates, such as 1. Then the sequences have to count as they do without us, and their
- * columns are left out of the comparison. */
-static bool allow_for_numbers(struct spec_search *search)
-{
-    struct sequences *sequences = &search->execution.sequences;
-    bool same = true;
-    for (size_t first = 0; same && first < search->spec->session_count; first++)
-        if (!try_without_moving(search, first, &same))
-            return false;
-    if (same)
-        return true;
-    sequences->off = true;
-    sequences->why =
-        "The SQL depends on the very numbers. Use currval, RETURNING or LAST_INSERT_ID in the place of "
-        "a number.";
-    sequences->numbers.count = 0;
-    serial_free(&search->serial);
-    sql_execution_forget_tables(&search->execution);
-    return true;
-}
-
 /* ---- steps that always fail ------------------------------------------------------------------------------- */
 
 /* What the serial executions say of the steps. */
@@ -480,6 +431,12 @@ static json_t *warnings_of(const struct spec_search *search)
             json_string(
                 "The contents of the tables were not compared: there are more than 64 tables or 1,000 rows in "
                 "the current schema."));
+    if (search->execution.sequences.numbers.by_size)
+        (void)json_array_append_new(
+            warnings,
+            json_string(
+                "The SQL compares or sorts generated numbers, so an outcome in which they were generated in "
+                "another sequence is another outcome."));
     if (search->execution.sequences.why)
         (void)json_array_append_new(
             warnings, json_sprintf("The columns whose numbers sequences generate were not compared. %s",
@@ -531,8 +488,8 @@ json_t *spec_search(struct connections *connections, const struct spec_settings 
     if (search->spec->session_count > SERIAL_SESSIONS_MAX)
         complain("%s has %zu sessions, but a search takes at most %d. Add permutation lines, or use --replay",
                  settings->path, search->spec->session_count, SERIAL_SESSIONS_MAX);
-    else if (connections_reset(connections) && allow_for_numbers(search) && is_reproducible(search) &&
-             steps_work(search) && run_schedules(search) && name_outcomes(search))
+    else if (connections_reset(connections) && serial_allow_numbers(&search->serial, &search->execution) &&
+             is_reproducible(search) && steps_work(search) && run_schedules(search) && name_outcomes(search))
         result = json_pack("{s:o, s:I, s:b, s:f, s:I, s:I, s:f, s:o}", "rows", rows_of(search), "schedules",
                            (json_int_t)search->schedules, "complete", search->complete, "coverage",
                            search_coverage(&search->search), "outcomes", (json_int_t)search->found_count,

@@ -184,6 +184,15 @@ static size_t count_colours(struct number *const *sorted, size_t count)
     return colours;
 }
 
+static void name_by_size(struct renaming *renaming)
+{
+    for (size_t i = 0; i < renaming->count; i++) {
+        struct number *number = &renaming->item[i];
+        bool is_first = i == 0 || sequence_of(number[-1].value) != sequence_of(number->value);
+        number->name = is_first ? 1 : number[-1].name + 1;
+    }
+}
+
 static void give_names(struct renaming *renaming, const json_t *value)
 {
     struct number **sorted = calloc(renaming->count + 1, sizeof(struct number *));
@@ -305,9 +314,12 @@ json_t *numbers_canonical(const struct numbers *numbers, const json_t *value)
         collect(&renaming, value);
     if (renaming.too_many) { /* then the numbers are compared as they are */
         renaming.numbers = &NONE;
-    } else if (renaming.count > 0) {
+    } else if (renaming.count > 0 && !renaming.failed) {
         qsort(renaming.item, renaming.count, sizeof *renaming.item, compare_values);
-        give_names(&renaming, value);
+        if (numbers->by_size)
+            name_by_size(&renaming);
+        else
+            give_names(&renaming, value);
     }
     if (!renaming.failed)
         copy = copy_value(renaming.numbers, &renaming, value);

@@ -4,6 +4,7 @@
 #define OVERSELL_LOADTEST_SQLSPEC_NUMBERS_NUMBERS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { NUMBERS_SEQUENCES_MAX = 64 };
@@ -16,10 +17,12 @@ enum { NUMBERS_SEQUENCES_MAX = 64 };
 struct numbers {
     int64_t next[NUMBERS_SEQUENCES_MAX]; /* what each would have generated first without us */
     size_t count;
+    bool
+        by_size; /* their sequence counts as well: a number is named after its place among those of its sequence */
 };
 
 /* A copy of VALUE, strings in arrays and objects, in which each generated number has a name that depends only on where it occurs: two values have equal
- * copies only if a one-to-one renaming of the numbers of each sequence makes them equal. In an object with "unordered": true the array "rows" has
+ * copies only if a one-to-one renaming of the numbers of each sequence makes them equal, which keeps their sequence if BY_SIZE. In an object with "unordered": true the array "rows" has
  * no sequence, nor has the array "tables" of any object. The caller's to release. NULL: out of memory. */
 json_t *numbers_canonical(const struct numbers *numbers, const json_t *value);
 /* A copy of VALUE with the numbers that the sequences would have generated without us, and without the member "unordered". The same ownership. */

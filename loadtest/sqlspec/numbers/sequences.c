@@ -48,38 +48,57 @@ bool sequences_before_setup(struct sequences *sequences, struct session *control
     return true;
 }
 
+/* Appends what moves a sequence to SQL, which it replaces. False: out of memory. */
+static bool append(char **sql, const char *move)
+{
+    char *longer = NULL;
+    if (asprintf(&longer, "%s%s;", *sql ? *sql : "", move) < 0)
+        return false;
+    free(*sql);
+    *sql = longer;
+    return true;
+}
+
+/* Adds the sequence of ROW. False: out of memory. */
+static bool add(struct sequences *sequences, const struct sql_driver *driver, const json_t *row)
+{
+    char sql[SEQUENCE_SQL_SIZE];
+    struct numbers *numbers = &sequences->numbers;
+    int64_t first = NUMBERS_FIRST + (int64_t)numbers->count * NUMBERS_EACH,
+            step = strtoll(cell(row, 3), NULL, 10);
+    numbers->next[numbers->count++] = strtoll(cell(row, 2), NULL, 10);
+    driver->sequence_sql(cell(row, 0), first, step, sql, sizeof sql);
+    if (!append(&sequences->move_sql, sql))
+        return false;
+    if (!driver->reverse_sql)
+        return true;
+    driver->reverse_sql(cell(row, 0), first + NUMBERS_EACH - step, -step, sql, sizeof sql);
+    return append(&sequences->reverse_sql, sql);
+}
+
 /* Notes what the setup has made, and the SQL that moves it. */
 static bool look(struct sequences *sequences, struct session *control)
 {
-    size_t i, size = 0;
+    size_t i;
     json_t *row;
-    bool can_move = true;
+    bool can_move = true, well = true;
     if (!ask(control, control->driver->sequences_sql))
         return false;
-    FILE *out = open_memstream(&sequences->move_sql, &size);
     json_array_foreach(rows_of(control), i, row) {
-        char sql[SEQUENCE_SQL_SIZE];
-        struct numbers *numbers = &sequences->numbers;
         if (json_object_get(sequences->before, cell(row, 1)))
             continue;
-        can_move = can_move && strcmp(cell(row, 4), "1") == 0 && numbers->count < NUMBERS_SEQUENCES_MAX;
-        if (!can_move)
-            break;
-        int64_t first = NUMBERS_FIRST + (int64_t)numbers->count * NUMBERS_EACH;
-        numbers->next[numbers->count++] = strtoll(cell(row, 2), NULL, 10);
-        control->driver->sequence_sql(cell(row, 0), first, strtoll(cell(row, 3), NULL, 10), sql, sizeof sql);
-        if (out)
-            (void)fprintf(out, "%s;", sql);
+        can_move = can_move && strcmp(cell(row, 4), "1") == 0 &&
+                   sequences->numbers.count < NUMBERS_SEQUENCES_MAX;
+        well = well && (!can_move || add(sequences, control->driver, row));
     }
     if (!can_move) {
         sequences->numbers.count = 0;
         sequences->why = "A sequence of the setup cannot count from a number with ten digits.";
     }
     sequences->known = true;
-    if (out && fclose(out) == 0)
-        return true;
-    complain("out of memory");
-    return false;
+    if (!well)
+        complain("out of memory");
+    return well;
 }
 
 bool sequences_after_setup(struct sequences *sequences, struct session *control)
@@ -88,12 +107,15 @@ bool sequences_after_setup(struct sequences *sequences, struct session *control)
         return true;
     if (!sequences->known && !look(sequences, control))
         return false;
-    return sequences->numbers.count == 0 || ask(control, sequences->move_sql);
+    const char *sql = sequences->reversed && sequences->reverse_sql ? sequences->reverse_sql
+                                                                    : sequences->move_sql;
+    return sequences->numbers.count == 0 || ask(control, sql);
 }
 
 void sequences_free(struct sequences *sequences)
 {
     json_decref(sequences->before);
     free(sequences->move_sql);
+    free(sequences->reverse_sql);
     *sequences = (struct sequences){0};
 }

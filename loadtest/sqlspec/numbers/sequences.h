@@ -13,8 +13,9 @@ struct sequences {
     struct numbers numbers; /* COUNT 0: the sequences count as they are */
     json_t *before;         /* those before the first setup: {identity: true} */
     bool known, off;        /* OFF: they are not moved */
+    bool reversed;          /* they count down, if the server can do that */
     const char *why;        /* one of the setup is not moved, a sentence; NULL: all are */
-    char *move_sql;
+    char *move_sql, *reverse_sql;
 };
 
 /* Call before and after each setup, with an idle CONTROL session. False, having said why. */

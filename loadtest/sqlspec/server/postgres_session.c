@@ -313,7 +313,7 @@ static const char *const RESET[] = {"DISCARD ALL", "SET deadlock_timeout = '100m
 /* The last rows are defaults of which the sequence is not known. */
 static const char SEQUENCES_SQL[] =
     "SELECT s.oid::regclass, s.oid, COALESCE(pg_sequence_last_value(s.oid) + q.seqincrement, q.seqstart), q.seqincrement,"
-    " (q.seqincrement BETWEEN 1 AND 100 AND q.seqmin < 1934610000 AND q.seqmax > 1941100000)::int"
+    " (q.seqincrement BETWEEN 1 AND 100 AND q.seqmin < 1934610000 AND q.seqmax > 1941100000 AND s.relname !~ '''')::int"
     " FROM pg_class s JOIN pg_sequence q ON q.seqrelid = s.oid JOIN pg_namespace n ON n.oid = s.relnamespace"
     " WHERE n.nspname = ANY (current_schemas(false))"
     " UNION ALL SELECT d.adrelid::regclass, d.oid, 0, 1, 0 FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid"
@@ -324,6 +324,12 @@ static const char SEQUENCES_SQL[] =
 static void postgres_sequence_sql(const char *name, int64_t first, int64_t step, char *buffer, size_t size)
 {
     (void)snprintf(buffer, size, "SELECT setval('%.200s', %" PRId64 ")", name, first - step);
+}
+
+static void postgres_reverse_sql(const char *name, int64_t first, int64_t step, char *buffer, size_t size)
+{
+    (void)snprintf(buffer, size, "ALTER SEQUENCE %.200s INCREMENT BY %" PRId64 " RESTART WITH %" PRId64, name,
+                   step, first);
 }
 
 const struct sql_driver postgres_driver = {
@@ -344,4 +350,5 @@ const struct sql_driver postgres_driver = {
     .numbered_tables_sql = TABLES_SQL(IS_NUMBERED),
     .sequences_sql = SEQUENCES_SQL,
     .sequence_sql = postgres_sequence_sql,
+    .reverse_sql = postgres_reverse_sql,
 };

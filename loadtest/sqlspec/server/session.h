@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SESSIONS_MAX = 32, SESSION_ERROR_SIZE = 400, SESSION_CELLS_MAX = 100000, SEQUENCE_SQL_SIZE = 400 };
+enum { SESSIONS_MAX = 32, SESSION_ERROR_SIZE = 400, SESSION_CELLS_MAX = 100000, SEQUENCE_SQL_SIZE = 500 };
 
 enum session_state {
     SESSION_IDLE, /* the results of the last SQL are complete */
@@ -61,11 +61,13 @@ struct sql_driver {
     const char *tables_sql;
     /* The same, with the columns whose numbers sequences generate that count from 1934617001 on. */
     const char *numbered_tables_sql;
-    /* SQL for a control session: one row for each sequence of the current schema: name, identity, the number that it generates next, its
+    /* SQL for a control session: one row for each sequence of the current schema: its name as sequence_sql takes it, identity, the number that it generates next, its
      * step, and "1" if it can count from 1934617001 on. */
     const char *sequences_sql;
     /* SQL after which the sequence NAME with this STEP generates FIRST. Writes to BUFFER. */
     void (*sequence_sql)(const char *name, int64_t first, int64_t step, char *buffer, size_t size);
+    /* The same for a STEP below zero, which it also sets. NULL: the server cannot count down. */
+    void (*reverse_sql)(const char *name, int64_t first, int64_t step, char *buffer, size_t size);
 };
 
 struct session {

@@ -1,6 +1,7 @@
 /* Numbers of sequences: two outcomes are the same if a one-to-one renaming of the numbers of each sequence makes them equal, and only then. */
 #include "tests/unit/unit.h"
 
+#include "loadtest/sqlspec/numbers/number_order.h"
 #include "loadtest/sqlspec/numbers/numbers.h"
 
 #include <stdlib.h>
@@ -61,6 +62,44 @@ static void test_renaming(void **state)
     assert_false(same("[[\"" A "\"]]", "[[null]]"));
 }
 
+/* A cursor that has passed the message of b, and not that of a: whether a's number is higher says if anybody will read it. */
+static void test_the_sequence_of_numbers(void **state)
+{
+    static const char *const MESSAGES[] = {
+        "{\"tables\": [[\"(" A ",a)\"], [\"(" B ",b)\"], [\"" B "\"]]}", /* a's is lower */
+        "{\"tables\": [[\"(" B ",a)\"], [\"(" A ",b)\"], [\"" A "\"]]}",
+        "{\"tables\": [[\"(1934617007,a)\"], [\"(" B ",b)\"], [\"" B "\"]]}", /* failed ones lie between */
+    };
+    static const struct numbers BY_SIZE = {.next = {1, 41}, .count = 2, .by_size = true};
+    char *text[3];
+    (void)state;
+    assert_true(same(MESSAGES[0], MESSAGES[1]));
+    for (size_t i = 0; i < 3; i++) {
+        json_auto_t *value = json_loads(MESSAGES[i], 0, NULL);
+        json_auto_t *copy = numbers_canonical(&BY_SIZE, value);
+        assert_non_null(copy);
+        text[i] = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
+    }
+    assert_string_not_equal(text[0], text[1]);
+    assert_string_equal(text[1], text[2]);
+    for (size_t i = 0; i < 3; i++)
+        free(text[i]);
+}
+
+static void test_words_that_sort(void **state)
+{
+    (void)state;
+    assert_true(number_order_matters("SELECT who FROM msg WHERE id > (SELECT pos FROM cur)"));
+    assert_true(number_order_matters("UPDATE cur SET pos = (SELECT MAX(id) FROM msg)"));
+    assert_true(number_order_matters("SELECT who FROM msg\n  ORDER BY id"));
+    assert_true(number_order_matters("SELECT 1 FROM a, b WHERE a.id >= b.order_id"));
+    assert_false(number_order_matters("UPDATE stock SET n = n - 1 WHERE id = 1 AND n >=\n 1"));
+    assert_false(number_order_matters("INSERT INTO orders (who) VALUES ('a < b order by c')"));
+    assert_false(number_order_matters("SELECT a FROM t WHERE a <> b"));
+    assert_false(
+        number_order_matters("INSERT INTO line SELECT LAST_INSERT_ID(), 1 FROM DUAL WHERE ROW_COUNT() > 0"));
+}
+
 /* A circle of four rows and two circles of two rows: every number has the same places in both. */
 static void test_numbers_that_look_alike(void **state)
 {
@@ -115,7 +154,8 @@ static void test_many_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_renaming),         cmocka_unit_test(test_numbers_that_look_alike),
+        cmocka_unit_test(test_renaming),         cmocka_unit_test(test_the_sequence_of_numbers),
+        cmocka_unit_test(test_words_that_sort),  cmocka_unit_test(test_numbers_that_look_alike),
         cmocka_unit_test(test_sequence_of_rows), cmocka_unit_test(test_small_numbers),
         cmocka_unit_test(test_many_numbers),
     };
