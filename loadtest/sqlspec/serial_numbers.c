@@ -63,6 +63,8 @@ static bool look_at(struct serial *serial, struct sql_execution *execution, cons
 /* The next permutation of ORDER in the sequence of dictionaries. False: it was the last one. */
 static bool next_order(uint8_t *order, size_t count)
 {
+    if (count == 0)
+        return false;
     size_t at = count - 1, last = count - 1;
     while (at > 0 && order[at - 1] >= order[at])
         at--;
@@ -98,7 +100,7 @@ bool serial_allow_numbers(struct serial *serial, struct sql_execution *execution
     const struct spec *spec = execution->connections->spec;
     struct sequences *sequences = &execution->sequences;
     struct dependence dependence = {0};
-    uint8_t order[SERIAL_SESSIONS_MAX];
+    uint8_t order[SERIAL_SESSIONS_MAX] = {0};
     for (size_t i = 0; i < spec->session_count; i++)
         order[i] = (uint8_t)i;
     do {
