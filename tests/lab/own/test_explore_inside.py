@@ -170,9 +170,9 @@ def test_two_requests_share_a_connection(tmp_path, way, word):
 
 
 def test_a_request_that_keeps_its_connection(tmp_path):
-    """The other one waits, and the output says that no schedule let them share a connection."""
+    """The other one waits, and the output says that they never took turns on a connection."""
     sample_needs("python")
     path = described(tmp_path, start=["/usr/bin/python3", str(PYTHON / "shop.py")])
     found = result(path, "for-update")
     assert found["verdict"] == "clean" and found["pool"] == {"connections": 10, "clean": 1, "shared": 0}, found
-    assert "so no schedule let them share one" in " ".join(explore(path, "for-update").stdout.split())
+    assert "first had ended: they never took turns on it." in " ".join(explore(path, "for-update").stdout.split())
