@@ -2,6 +2,7 @@
 #include "loadtest/own/gate/postgres_messages.h"
 
 #include "loadtest/own/gate/message_text.h"
+#include "loadtest/own/sql/sql_signs.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -82,6 +83,32 @@ static const char *take_text(const char **at, const char *end)
 
 /* ---- from the client -------------------------------------------------------------------------------------------------- */
 
+/* A backslash can keep the quotation mark AT from ending its text: E'it\'s'. */
+static bool has_escapes(const char *text, const char *at)
+{
+    return at > text && (at[-1] == 'E' || at[-1] == 'e') && (at - 1 == text || !sql_is_name(at[-2]));
+}
+
+/* Appends SQL without its comments to the end of a line: the line will have no end, and whoever reads the text would take all that follows for
+ * the comment. In a text between dollars, which is the body of a function as a rule, they are left out as well. */
+static void append_sql(char *text, const char *sql)
+{
+    const char *from = sql, *at = sql;
+    while (*at) {
+        if (strncmp(at, "--", 2) == 0) {
+            message_append(text, from, (size_t)(at - from));
+            from = at = sql_skip_comment(at);
+        } else if (sql_is_comment(at)) {
+            at = sql_skip_comment(at);
+        } else if (*at == '\'' || *at == '"') {
+            at = sql_skip_quoted(at, *at == '\'' && has_escapes(sql, at));
+        } else {
+            at++;
+        }
+    }
+    message_append(text, from, (size_t)(at - from));
+}
+
 static void remember_statement(struct prepared_statements *prepared, const char *at, const char *end)
 {
     const char *name = take_text(&at, end), *text = take_text(&at, end);
@@ -93,7 +120,7 @@ static void remember_statement(struct prepared_statements *prepared, const char 
     prepared->count += i == prepared->count;
     snprintf(prepared->item[i].name, sizeof prepared->item[i].name, "%s", name);
     prepared->item[i].text[0] = '\0';
-    message_append(prepared->item[i].text, text, strlen(text));
+    append_sql(prepared->item[i].text, text);
 }
 
 static void append_value(char *text, const char *bytes, uint32_t length, bool binary)
@@ -235,7 +262,7 @@ bool describe_unit(struct prepared_statements *prepared, const char *bytes, size
         const char *at = bytes + MESSAGE_HEADER, *end = bytes + length;
         char statement[MESSAGE_TEXT] = "";
         if (*bytes == 'Q')
-            message_append(statement, at, strnlen(at, (size_t)(end - at)));
+            append_sql(statement, take_text(&at, end));
         else if (*bytes == 'P')
             remember_statement(prepared, at, end);
         else if (*bytes == 'B')

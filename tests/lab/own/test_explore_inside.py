@@ -121,6 +121,7 @@ SELECT = "INSERT INTO order_item (product_id, quantity) SELECT 1, 1 FROM product
 # SQL that is added to the schema, the statement that sells, and the verdict.
 STATEMENTS = {
     "a function that reads": (FUNCTION % (READ % ""), CALL, "oversold"),
+    "a function after a comment": (FUNCTION % (READ % ""), "-- name: Claim :one\n" + CALL, "oversold"),
     "a function that locks first": (FUNCTION % (READ % " FOR UPDATE"), CALL, "clean"),
     "a function that decrements first": (FUNCTION % DECREMENT, CALL, "clean"),
     "a function that reads something before it locks": (FUNCTION % ("PERFORM count(*) FROM log; " + DECREMENT), CALL, "not-explored"),

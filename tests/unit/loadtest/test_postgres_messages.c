@@ -80,6 +80,31 @@ static void test_a_simple_query(void **state)
     expect(&two, "BEGIN; SELECT 1", false);
 }
 
+/* White space becomes one blank, so a comment without its end would hide what follows: sqlc sends such a line before each statement. */
+static void test_a_comment_ends_with_its_line(void **state)
+{
+    static const struct {
+        const char *sent, *described;
+    } CASES[] = {
+        {"-- name: Claim :one\nSELECT claim($1) -- it's one\n", "SELECT claim($1) [7]"},
+        {"SELECT '--a', \"--b\", E'\\'--c' -- d\n, 2", "SELECT '--a', \"--b\", E'\\'--c' , 2 [7]"},
+        {"SELECT 1 /* it's -- e */ -- f\r\n; COMMIT", "SELECT 1 /* it's -- e */ ; COMMIT [7]"},
+        {"DO $$ BEGIN -- it's\n PERFORM claim(); END $$", "DO $$ BEGIN PERFORM claim(); END $$ [7]"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        struct stream stream = {0};
+        add_statement(&stream, CASES[i].sent, "7");
+        add_message(&stream, 'S', NULL, 0);
+        expect(&stream, CASES[i].described, false);
+    }
+    struct stream query = {0}, begin = {0};
+    add_message(&query, 'Q', "-- a\nSELECT 1", 14);
+    expect(&query, "SELECT 1", false);
+    add_message(&begin, 'Q', "-- name: Begin\nBEGIN", 21);
+    expect(&begin, "", true);
+}
+
 static void test_begin_in_one_unit_with_a_statement(void **state)
 {
     (void)state;
@@ -392,6 +417,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_simple_query),
+        cmocka_unit_test(test_a_comment_ends_with_its_line),
         cmocka_unit_test(test_begin_in_one_unit_with_a_statement),
         cmocka_unit_test(test_two_statements_of_a_pipeline),
         cmocka_unit_test(test_nothing_is_executed),
