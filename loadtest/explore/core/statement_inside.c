@@ -1,13 +1,13 @@
 /* Tells which statements are not atomic at READ COMMITTED, by the words that they and the functions that they call consist of. */
 #include "loadtest/explore/core/statement_inside.h"
 
-#include <ctype.h>
-#include <stdio.h>
+#include "loadtest/own/sql/statement_words.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { WORD_MAX = 64, NESTED_MAX = 4 };
+enum { NESTED_MAX = 4 };
 
 const char ROUTINES_SQL[] =
     "WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema')"
@@ -48,37 +48,6 @@ void routines_free(struct routines *routines)
 
 /* ---- words ------------------------------------------------------------------------------------------------------------ */
 
-/* Moves *AT behind what is no word: blanks, signs, quoted texts and comments. True: one of the signs was a semicolon. */
-static bool skip(const char **at)
-{
-    const char *text = *at, *end;
-    bool ends = false;
-    while (*text && !isalpha((unsigned char)*text) && *text != '_' && (unsigned char)*text < 128) {
-        ends |= *text == ';';
-        if (*text == '\'')
-            end = strchr(text + 1, '\'');
-        else if (strncmp(text, "--", 2) == 0)
-            end = strchr(text, '\n');
-        else if (strncmp(text, "/*", 2) == 0)
-            end = strstr(text, "*/");
-        else
-            end = text;
-        text = end ? end + 1 : text + strlen(text);
-    }
-    *at = text;
-    return ends;
-}
-
-/* Copies the word at *AT, which begins with a letter, and moves behind it. */
-static void take_word(const char **at, char ret_word[static WORD_MAX])
-{
-    size_t length = 0;
-    for (; isalnum((unsigned char)**at) || **at == '_' || (unsigned char)**at > 127; (*at)++)
-        if (length + 1 < WORD_MAX)
-            ret_word[length++] = **at;
-    ret_word[length] = '\0';
-}
-
 static bool is_one_of(const char *word, const char *const *words)
 {
     while (*words && strcasecmp(word, *words) != 0)
@@ -88,7 +57,7 @@ static bool is_one_of(const char *word, const char *const *words)
 
 /* What the words of a text say. */
 struct said {
-    char first[WORD_MAX];
+    char first[SQL_WORD];
     unsigned statements; /* apart from those that only change the session */
     unsigned unlocks;    /* statements that only release advisory locks */
     unsigned snapshots;  /* statements that read or change rows, at least; one subquery counts as one more */
@@ -127,24 +96,21 @@ static void count_statement(struct said *said, const char *first, const char *se
 static struct said listen(const char *text)
 {
     struct said said = {0};
-    char first[WORD_MAX] = "", second[WORD_MAX] = "", before[WORD_MAX] = "", word[WORD_MAX];
-    for (bool ends = skip(&text); *text; ends |= skip(&text)) {
-        if (ends) {
+    struct sql_word word;
+    char first[SQL_WORD] = "", second[SQL_WORD] = "", before[SQL_WORD] = "";
+    while (sql_word_inside(&text, &word)) {
+        if (word.kind == SQL_SIGN && *word.text == ';') {
             count_statement(&said, first, second);
             *first = *second = '\0';
-            ends = false;
         }
-        take_word(&text, word);
-        if (!*word) {
-            text++;
+        if (word.kind != SQL_NAME)
             continue;
-        }
-        hear(&said, before, word);
+        hear(&said, before, word.text);
         if (!*said.first)
-            snprintf(said.first, sizeof said.first, "%s", word);
+            memcpy(said.first, word.text, SQL_WORD);
         if (!*first || !*second)
-            snprintf(*first ? second : first, WORD_MAX, "%s", word);
-        snprintf(before, sizeof before, "%s", word);
+            memcpy(*first ? second : first, word.text, SQL_WORD);
+        memcpy(before, word.text, SQL_WORD);
     }
     count_statement(&said, first, second);
     return said;
@@ -152,14 +118,10 @@ static struct said listen(const char *text)
 
 static bool names(const char *text, const char *name)
 {
-    char word[WORD_MAX];
-    for (skip(&text); *text; skip(&text)) {
-        take_word(&text, word);
-        if (!*word)
-            text++;
-        else if (strcasecmp(word, name) == 0)
+    struct sql_word word;
+    while (sql_word_inside(&text, &word))
+        if (word.kind == SQL_NAME && strcasecmp(word.text, name) == 0)
             return true;
-    }
     return false;
 }
 

@@ -1,4 +1,4 @@
-/* The words of a statement as the gate describes it. */
+/* The words of a statement. */
 #include "loadtest/own/sql/statement_words.h"
 
 #include "loadtest/own/sql/sql_signs.h"
@@ -17,17 +17,15 @@ static const char *skip_parameters(const char *at)
     return at;
 }
 
-/* Moves *AT to the next word. False: what follows is not known. */
-static bool skip_to_word(const char **at)
+/* Behind what is no word. */
+static const char *skip_to_word(const char *at)
 {
-    for (const char *text = *at;; text = *at) {
-        if (strncmp(text, "--", 2) == 0)
-            return false; /* the end of its line has become a blank */
-        *at = sql_is_comment(text) ? sql_skip_comment(text) : skip_parameters(text);
-        if (*at == text && *text != ' ')
-            return true;
-        *at += *at == text;
+    for (const char *from = NULL; at != from;) {
+        from = at;
+        at = sql_is_comment(at) ? sql_skip_comment(at) : skip_parameters(at);
+        at += at == from && isspace((unsigned char)*at);
     }
+    return at;
 }
 
 static void keep(struct sql_word *word, enum sql_kind kind, const char *from, const char *to)
@@ -69,14 +67,11 @@ static const char *take_quoted(const char *at, bool has_escapes, struct sql_word
     return at;
 }
 
-bool sql_word_next(const char **at, struct sql_word *ret_word)
+/* READS_BODIES: a text between dollars is no value. */
+static bool take_word(const char **at, bool reads_bodies, struct sql_word *ret_word)
 {
     *ret_word = (struct sql_word){0};
-    if (!skip_to_word(at)) {
-        ret_word->kind = SQL_UNKNOWN;
-        *at += strlen(*at);
-        return true;
-    }
+    *at = skip_to_word(*at);
     const char *from = *at;
     if (!*from)
         return false;
@@ -84,7 +79,8 @@ bool sql_word_next(const char **at, struct sql_word *ret_word)
         *at = take_quoted(from, false, ret_word);
     } else if (from[1] == '\'' && strchr("eEnNbBxX", *from)) {
         *at = take_quoted(from + 1, strchr("eE", *from) != NULL, ret_word);
-    } else if (*from == '$' || isdigit((unsigned char)*from)) {
+    } else if ((*from == '$' && (!reads_bodies || isdigit((unsigned char)from[1]))) ||
+               isdigit((unsigned char)*from)) {
         const char *to = *from == '$' ? sql_skip_dollars(from) : from;
         while (isalnum((unsigned char)*to) || (*to == '.' && isdigit((unsigned char)to[1])))
             to++;
@@ -97,6 +93,16 @@ bool sql_word_next(const char **at, struct sql_word *ret_word)
         *at = from + 1;
     }
     return true;
+}
+
+bool sql_word_next(const char **at, struct sql_word *ret_word)
+{
+    return take_word(at, false, ret_word);
+}
+
+bool sql_word_inside(const char **at, struct sql_word *ret_word)
+{
+    return take_word(at, true, ret_word);
 }
 
 /* ---- comparing ------------------------------------------------------------------------------------------------------- */

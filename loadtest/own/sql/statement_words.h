@@ -1,4 +1,4 @@
-/* The words of a statement as the gate describes it: one line, with the values of its parameters at the end. Pure. */
+/* The words of a statement, as it is written or as the gate describes it: one line, with the values of its parameters at the end. Pure. */
 #ifndef OVERSELL_LOADTEST_OWN_SQL_STATEMENT_WORDS_H
 #define OVERSELL_LOADTEST_OWN_SQL_STATEMENT_WORDS_H
 
@@ -12,7 +12,7 @@ enum sql_kind {
     SQL_NAME,    /* a name or keyword: its last part without the schema, in lower case */
     SQL_VALUE,   /* a number, a quoted text or a parameter, as it is written */
     SQL_SIGN,    /* one sign */
-    SQL_UNKNOWN, /* a comment that has lost its end, or a text that was cut off: the rest is not known */
+    SQL_UNKNOWN, /* a text that was cut off: the rest is not known */
 };
 
 struct sql_word {
@@ -22,6 +22,8 @@ struct sql_word {
 
 /* The next word at *AT, which moves behind it. False: there is none. Comments and the values of parameters are no words. */
 bool sql_word_next(const char **at, struct sql_word *ret_word);
+/* The same, but a text between dollars, as of a function or of DO, is no value: its words come as well. */
+bool sql_word_inside(const char **at, struct sql_word *ret_word);
 
 /* The words of two statements are the same; values may differ, and what looks like a counter or a random number in a name. */
 bool sql_same_word(const struct sql_word *one, const struct sql_word *other);

@@ -3,7 +3,6 @@
 
 #include "loadtest/own/sql/statement_words.h"
 
-#include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,8 +23,6 @@ bool number_order_matters(const char *sql)
         size_t used = strlen(operator);
         if (word.kind == SQL_UNKNOWN || (word.kind == SQL_NAME && is_one_of(word.text, SORT)))
             return true;
-        if (word.kind == SQL_SIGN && isspace((unsigned char)*word.text))
-            continue;
         if (word.kind == SQL_SIGN && strchr("<>=!", *word.text)) {
             if (used + 1 < sizeof operator)
                 memcpy(operator+ used, word.text, 2);

@@ -15,6 +15,7 @@ static int set_up(void **state)
         routines_add(&routines, "moves", "UPDATE t SET n = 1; COMMIT; UPDATE t SET n = 2", "function"));
     assert_true(routines_add(&routines, "sale", "claim", "trigger"));
     assert_true(routines_add(&routines, "product", "stamp", "trigger"));
+    assert_true(routines_add(&routines, "My Sale", "claim", "trigger"));
     return 0;
 }
 
@@ -40,6 +41,12 @@ static void test_statements(void **state)
         {"SELECT claim()", true, true, true},
         {"SELECT 'claim()'", false, true, false},
         {"SELECT 1 -- claim()", false, true, false},
+        {"SELECT 1 -- it's\n, claim()", true, true, true},
+        {"SELECT E'\\'', claim(), ''", true, true, true},
+        {"SELECT 1 /* a /* b */ claim() */", false, true, false},
+        {"SELECT $1 [claim]", false, true, false},
+        {"UPDATE \"My Sale\" SET n = 1", true, true, true},
+        {"SELECT public.claim()", true, true, true},
         {"SELECT one_read()", true, true, false},
         {"SELECT one_read() FROM t", true, true, true},
         {"INSERT INTO sale DEFAULT VALUES", true, true, true},
@@ -54,6 +61,8 @@ static void test_statements(void **state)
         {"SELECT pg_advisory_xact_lock(1); UPDATE a SET n = 1", true, true, true},
         {"; UPDATE a SET n = 1; ; UPDATE b SET n = 1", true, true, true},
         {"DO $$ BEGIN PERFORM n FROM t; UPDATE t SET n = 1; END $$", true, true, true},
+        {"DO LANGUAGE plpgsql $body$ BEGIN -- one\n PERFORM n FROM t; UPDATE t SET n = 1; END $body$", true,
+         true, true},
         {"COPY t FROM STDIN", false, false, false},
         {"", false, false, false},
     };

@@ -92,7 +92,8 @@ static void test_transactions_and_what_is_not_known(void **state)
     shows("COMMIT (of the statement before)", " commit");
     shows("UPDATE t SET a = 1; COMMIT", "U t set a several commit");
     shows("(continues the statement before)", " unknown");
-    shows("SELECT a FROM t -- FOR UPDATE", "R t unknown");
+    shows("SELECT a FROM t -- FOR UPDATE", "R t");
+    shows("SELECT a -- FROM x\n\tFROM t", "R t");
     shows("SELECT 'open", " unknown");
 }
 
