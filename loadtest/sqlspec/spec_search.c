@@ -424,6 +424,15 @@ static json_t *rows_of(struct spec_search *search)
 
 static json_t *warnings_of(const struct spec_search *search)
 {
+    static const struct {
+        const char *is, *remedy;
+    } INSIDE[] = {
+        [INSIDE_ALONE] = {"which reads and writes more than once outside a transaction",
+                          "Put the step into BEGIN and COMMIT, and the statements of a function into steps"},
+        [INSIDE_COMMIT] = {"a COMMIT in which a deferred trigger runs",
+                           "Put SET CONSTRAINTS ALL IMMEDIATE before it, as a step"},
+        [INSIDE_TRIGGER] = {"in which a trigger or a function reads", "Write its statements as steps"},
+    };
     json_t *warnings = json_array();
     if (search->execution.tables_too_large)
         (void)json_array_append_new(
@@ -445,10 +454,10 @@ static json_t *warnings_of(const struct spec_search *search)
         (void)json_array_append_new(
             warnings,
             json_sprintf(
-                "Not explored: inside step %s, which reads and writes more than once outside a transaction. Another "
-                "session can act in between, and no schedule does that. Put the step into BEGIN and COMMIT, and the "
-                "statements of a function into steps.",
-                search->spec->steps[search->execution.inside].name));
+                "Not explored: inside step %s, %s. Another session can act in between, and no schedule "
+                "does that. %s.",
+                search->spec->steps[search->execution.inside].name, INSIDE[search->execution.inside_why].is,
+                INSIDE[search->execution.inside_why].remedy));
     if (search->repeats > 0)
         (void)json_array_append_new(
             warnings, json_sprintf("%" PRId64

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/sqlspec/step_inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -304,46 +305,6 @@ static bool settle(struct sql_execution *execution)
     return !execution->failed;
 }
 
-/* The functions and triggers that the setup has made. */
-static bool know_routines(struct sql_execution *execution)
-{
-    struct session *control = execution->connections->control;
-    size_t i;
-    json_t *row;
-    if (execution->routines_known || control->driver->ends_silently)
-        return true;
-    if (!session_run(control, ROUTINES_SQL, monotonic_us() + CONTROL_US)) {
-        complain("cannot list the functions and triggers: %s", control->error);
-        return fail(execution);
-    }
-    json_array_foreach(json_object_get(json_array_get(control->results, 0), "rows"), i, row) {
-        if (!routines_add(&execution->routines, json_string_value(json_array_get(row, 0)),
-                          json_string_value(json_array_get(row, 1)),
-                          json_string_value(json_array_get(row, 2)))) {
-            complain("out of memory");
-            return fail(execution);
-        }
-    }
-    execution->routines_known = true;
-    return true;
-}
-
-/* A step outside a transaction is one for its session, and another session can act inside it, which no schedule does. */
-static void note_inside(struct sql_execution *execution, size_t session, size_t step)
-{
-    const struct spec_step *is = &execution->connections->spec->steps[step];
-    const char *sql = is->block.sql;
-    bool begins = strncasecmp(sql, "BEGIN", 5) == 0 || strncasecmp(sql, "START", 5) == 0;
-    if (execution->inside != NO_STEP || is_in_transaction(execution, session) ||
-        (begins && !strcasestr(sql, "COMMIT")))
-        return;
-    bool is_call = strncasecmp(sql, "CALL", 4) == 0;
-    if (execution->connections->control->driver->ends_silently
-            ? is_call
-            : statement_inside(&execution->routines, sql).calls)
-        execution->inside = step;
-}
-
 bool sql_execution_step(struct sql_execution *execution, size_t step)
 {
     struct connections *connections = execution->connections;
@@ -351,9 +312,8 @@ bool sql_execution_step(struct sql_execution *execution, size_t step)
     struct session *on = connections->sessions[session];
     if (execution->failed || number == SPEC_STEPS_MAX)
         return fail(execution);
-    if (!know_routines(execution))
-        return false;
-    note_inside(execution, session, step);
+    if (!step_inside_note(execution, step, is_in_transaction(execution, session)))
+        return fail(execution);
     execution->position[session] = number;
     execution->open[number] = 0;
     execution->started[execution->length++] = step;

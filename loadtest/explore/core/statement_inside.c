@@ -10,17 +10,53 @@
 enum { NESTED_MAX = 4 };
 
 const char ROUTINES_SQL[] =
-    "WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema')"
-    " SELECT p.proname, pg_get_functiondef(p.oid), 'function' FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
-    " WHERE p.prokind IN ('f', 'p') AND p.pronamespace IN (SELECT oid FROM ours) AND p.provolatile = 'v'"
+    "WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'),"
+    " tables AS (SELECT c.oid, c.relname FROM pg_class c JOIN ours ON ours.oid = c.relnamespace),"
+    " uses AS (SELECT d.classid, d.objid, p.proname FROM pg_depend d JOIN pg_proc p ON p.oid = d.refobjid"
+    " WHERE d.refclassid = 'pg_proc'::regclass),"
+    " fires AS (SELECT t.tgrelid, p.oid, p.proname, t.tgdeferrable FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid"
+    " WHERE NOT t.tgisinternal)"
+    " SELECT p.proname, pg_get_functiondef(p.oid), CASE p.provolatile WHEN 'v' THEN 'function' ELSE 'read' END"
+    " FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
+    " WHERE p.prokind IN ('f', 'p') AND p.pronamespace IN (SELECT oid FROM ours)"
     " AND l.lanname NOT IN ('c', 'internal') AND NOT EXISTS (SELECT FROM pg_depend d"
     " WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')"
-    " UNION ALL SELECT c.relname, p.proname, 'trigger' FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
-    " JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal"
-    " UNION ALL SELECT c.relname, '', 'rule' FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class"
-    " WHERE r.rulename <> '_RETURN' AND c.relnamespace IN (SELECT oid FROM ours)"
-    " UNION ALL SELECT c.relname, pg_get_viewdef(c.oid), 'view' FROM pg_class c WHERE c.relkind = 'v'"
-    " AND c.relnamespace IN (SELECT oid FROM ours)";
+    " UNION ALL SELECT c.relname, quote_ident(f.proname), 'trigger' FROM fires f JOIN pg_class c ON c.oid = f.tgrelid"
+    " UNION ALL SELECT c.relname, quote_ident(f.proname), 'deferred' FROM fires f JOIN pg_class c ON c.oid = f.tgrelid"
+    " WHERE f.tgdeferrable"
+    /* A constraint of a table or of a column's domain, and a default. */
+    " UNION ALL SELECT c.relname, quote_ident(u.proname), 'trigger' FROM uses u JOIN pg_constraint o ON o.oid = u.objid"
+    " JOIN tables c ON c.oid = o.conrelid WHERE u.classid = 'pg_constraint'::regclass"
+    " UNION ALL SELECT c.relname, quote_ident(u.proname), 'trigger' FROM uses u JOIN pg_constraint o ON o.oid = u.objid"
+    " JOIN pg_attribute a ON a.atttypid = o.contypid JOIN tables c ON c.oid = a.attrelid"
+    " WHERE u.classid = 'pg_constraint'::regclass"
+    " UNION ALL SELECT c.relname, quote_ident(u.proname), 'trigger' FROM uses u JOIN pg_attrdef a ON a.oid = u.objid"
+    " JOIN tables c ON c.oid = a.adrelid WHERE u.classid = 'pg_attrdef'::regclass"
+    /* A partition with a trigger that its table has not, and what a foreign key deletes or changes together with its table. */
+    " UNION ALL SELECT c.relname, quote_ident(child.relname), 'trigger' FROM pg_inherits i JOIN tables c ON c.oid = i.inhparent"
+    " JOIN tables child ON child.oid = i.inhrelid WHERE EXISTS (SELECT FROM fires f WHERE f.tgrelid = child.oid"
+    " AND NOT EXISTS (SELECT FROM fires g WHERE g.tgrelid = c.oid AND g.oid = f.oid))"
+    " UNION ALL SELECT c.relname, quote_ident(child.relname), 'trigger' FROM pg_constraint o JOIN tables c ON c.oid = o.confrelid"
+    " JOIN tables child ON child.oid = o.conrelid WHERE o.contype = 'f'"
+    " AND (o.confdeltype IN ('c', 'n', 'd') OR o.confupdtype IN ('c', 'n', 'd'))"
+    " UNION ALL SELECT c.relname, concat(pg_get_expr(p.polqual, p.polrelid), ' ', pg_get_expr(p.polwithcheck, p.polrelid)),"
+    " 'read' FROM pg_policy p JOIN tables c ON c.oid = p.polrelid"
+    " UNION ALL SELECT c.relname, '', 'rule' FROM pg_rewrite r JOIN tables c ON c.oid = r.ev_class"
+    " WHERE r.rulename <> '_RETURN'"
+    " UNION ALL SELECT c.relname, pg_get_viewdef(c.oid), 'read' FROM tables c JOIN pg_class k ON k.oid = c.oid"
+    " WHERE k.relkind = 'v'";
+
+static enum routine_kind kind_of(const char *kind)
+{
+    static const char *const KINDS[] = {
+        [ROUTINE_FUNCTION] = "function", [ROUTINE_READ] = "read", [ROUTINE_TRIGGER] = "trigger",
+        [ROUTINE_DEFERRED] = "deferred", [ROUTINE_RULE] = "rule",
+    };
+    size_t i = 0;
+    while (i + 1 < sizeof KINDS / sizeof *KINDS && strcmp(kind, KINDS[i]) != 0)
+        i++;
+    return (enum routine_kind)i;
+}
 
 bool routines_add(struct routines *routines, const char *name, const char *body, const char *kind)
 {
@@ -29,10 +65,7 @@ bool routines_add(struct routines *routines, const char *name, const char *body,
         return false;
     routines->item = grown;
     struct routine *routine = &grown[routines->count++];
-    *routine = (struct routine){.name = strdup(name),
-                                .body = strdup(body),
-                                .is_trigger = strcmp(kind, "trigger") == 0,
-                                .is_rule = strcmp(kind, "rule") == 0};
+    *routine = (struct routine){.name = strdup(name), .body = strdup(body), .kind = kind_of(kind)};
     return routine->name && routine->body;
 }
 
@@ -127,44 +160,68 @@ static bool names(const char *text, const char *name)
 
 /* ---- functions and triggers --------------------------------------------------------------------------------------------- */
 
-/* The snapshots of all that a text calls, and whether a part of it ends the transaction. */
-static unsigned called(const struct routines *routines, const char *text, unsigned depth, bool *ret_ends)
+/* What the routines do that a text calls. */
+struct called {
+    unsigned snapshots;
+    bool ends, reads,
+        defers; /* they end the transaction; read with the statement's snapshot; run in the COMMIT */
+};
+
+/* WRITES: what calls TEXT writes. */
+static struct called called(const struct routines *routines, const char *text, bool writes, unsigned depth)
 {
-    bool writes = listen(text).writes;
-    unsigned snapshots = 0;
+    struct called all = {0};
+    writes |= listen(text).writes;
     for (size_t i = 0; i < routines->count && depth < NESTED_MAX; i++) {
         const struct routine *routine = &routines->item[i];
-        bool fires = routine->is_trigger || routine->is_rule;
+        bool fires = routine->kind >= ROUTINE_TRIGGER;
         if ((fires && !writes) || !names(text, routine->name) || text == routine->body)
             continue;
         const struct said said = listen(routine->body);
-        *ret_ends |= !fires && said.ends_transaction;
-        snapshots += routine->is_rule ? 2 : routine->is_trigger ? 0 : said.snapshots;
-        snapshots += called(routines, routine->body, depth + 1, ret_ends);
+        const struct called inner = called(routines, routine->body,
+                                           writes && routine->kind != ROUTINE_FUNCTION, depth + 1);
+        if (routine->kind == ROUTINE_DEFERRED) {
+            all.defers |= inner.snapshots > 0;
+            continue;
+        }
+        all.ends |= inner.ends || (routine->kind == ROUTINE_FUNCTION && said.ends_transaction);
+        all.reads |= inner.reads || (routine->kind == ROUTINE_READ && writes && said.touches);
+        all.defers |= inner.defers;
+        all.snapshots += inner.snapshots + (routine->kind == ROUTINE_RULE       ? 2
+                                            : routine->kind == ROUTINE_FUNCTION ? said.snapshots
+                                                                                : 0);
     }
-    return snapshots;
+    return all;
 }
 
 struct statement_inside statement_inside(const struct routines *routines, const char *text)
 {
-    static const char *const IN_A_BLOCK[] = {"select", "insert", "update", "delete", "merge",
-                                             "with",   "call",   "do",     "values", NULL};
+    static const char *const IN_A_BLOCK[] = {"select", "insert", "update", "delete",  "merge", "with",
+                                             "call",   "do",     "values", "execute", NULL};
     static const char *const READS_BESIDE[] = {"update", "merge", NULL};
     const struct said said = listen(text);
-    bool is_do = strcasecmp(said.first, "do") == 0, ends = said.ends_transaction;
-    unsigned inside = called(routines, text, 0, &ends);
+    const struct called inner = called(routines, text, false, 0);
+    bool is_do = strcasecmp(said.first, "do") == 0, is_execute = strcasecmp(said.first, "execute") == 0;
     /* A lock that is released before the COMMIT of the text protects nothing of it. */
     unsigned statements = said.statements + (said.statements > 0 ? said.unlocks : 0);
     unsigned outside = is_do ? said.snapshots : statements > 1 ? statements : said.touches ? 1 : 0;
-    bool reads_more = said.selects || said.uses ||
+    bool reads_more = said.selects || said.uses || inner.reads ||
                       (is_one_of(said.first, READS_BESIDE) && names(text, "from"));
-    bool calls = inside > 0 || is_do || (said.writes && reads_more);
+    bool calls = inner.snapshots > 0 || is_do || is_execute || (said.writes && reads_more);
     return (struct statement_inside){
         .splits = calls || statements > 1,
         .calls = calls,
-        .can_split = !ends && is_one_of(said.first, IN_A_BLOCK),
-        .several = outside + inside > 1,
+        .runs = inner.snapshots > 0,
+        .reads_and_writes = said.writes && reads_more,
+        .can_split = !said.ends_transaction && !inner.ends && is_one_of(said.first, IN_A_BLOCK),
+        /* What the prepared statement calls is not in the text. */
+        .several = outside + inner.snapshots > 1 || (is_execute && routines->count > 0),
     };
+}
+
+bool statement_defers(const struct routines *routines, const char *text)
+{
+    return called(routines, text, false, 0).defers;
 }
 
 bool statement_runs_routine(const struct routines *routines, const char *text)

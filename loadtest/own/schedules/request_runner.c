@@ -213,12 +213,12 @@ static bool another_is_open(struct request_runner *runner, const struct actor *a
 }
 
 /* COMMAND, which ACTOR has sent and which takes several snapshots, has run or waits while another request was at work. Nothing is missed only if
- * it waits for the other one before it has looked at anything. With the gate's lock, which is not held while PostgreSQL is asked. */
+ * it waits for the other one before it has looked at anything. DEFERS: it is a COMMIT, which no schedule divides. With the gate's lock, which is not held while PostgreSQL is asked. */
 static bool note_inside(struct request_runner *runner, const struct actor *actor,
-                        const struct gate_connection *command)
+                        const struct gate_connection *command, bool defers)
 {
     bool waits_first = false, ok = true;
-    char *text = runner_runs_alone(command) ? runner->record.inside : runner->record.inside_open;
+    char *text = runner_runs_alone(command) || defers ? runner->record.inside : runner->record.inside_open;
     if (actor->state == REQUEST_BLOCKED) {
         gate_unlock(runner->settings.gate);
         ok = shop_database_waits_first(runner->settings.database, command->pid, &waits_first);
@@ -227,6 +227,21 @@ static bool note_inside(struct request_runner *runner, const struct actor *actor
     if (!waits_first && !*text)
         snprintf(text, MESSAGE_TEXT, "%s", command->text);
     return ok;
+}
+
+/* COMMAND is a COMMIT in which a deferred trigger runs that reads. */
+static bool runs_deferred(const struct request_runner *runner, const struct actor *actor,
+                          const struct gate_connection *command)
+{
+    bool defers = false;
+    if (command->server != RUNS_POSTGRES || !runner->routines ||
+        (strncasecmp(command->text, "COMMIT", 6) != 0 && strncasecmp(command->text, "END", 3) != 0))
+        return false;
+    for (size_t i = 0; i < runner->record.count; i++)
+        defers |= runner->record.steps[i].actor == actor->number &&
+                  runner->record.steps[i].server == RUNS_POSTGRES &&
+                  statement_defers(runner->routines, runner->record.steps[i].text);
+    return defers;
 }
 
 /* Lets the statement run at which ACTOR is held. With the gate's lock. */
@@ -240,9 +255,11 @@ bool runner_run_statement(struct request_runner *runner, struct actor *actor, st
     const struct statement_inside inside = is_sql ? statement_inside(runner->routines, command.text)
                                                   : (struct statement_inside){0};
     connection->splits = runner_splits(runner, &command);
-    const bool is_overtaken = inside.several &&
-                              another_is_open(runner, actor,
-                                              runner_runs_alone(&command) && !connection->splits);
+    const bool defers = runs_deferred(runner, actor, &command);
+    const bool is_overtaken = (inside.several &&
+                               another_is_open(runner, actor,
+                                               runner_runs_alone(&command) && !connection->splits)) ||
+                              (defers && another_is_open(runner, actor, false));
     snprintf(step->text, sizeof step->text, "%s", command.text);
     step->server = command.server;
     add_text(runner, actor->number, *command.shape ? command.shape : command.text);
@@ -250,7 +267,8 @@ bool runner_run_statement(struct request_runner *runner, struct actor *actor, st
     actor->sent += !command.commits;
     connection->keep_answers |= actor->cuts;
     gate_release(gate, at);
-    bool well = runner_settle(runner, actor) && (!is_overtaken || note_inside(runner, actor, &command));
+    bool well = runner_settle(runner, actor) &&
+                (!is_overtaken || note_inside(runner, actor, &command, defers));
     connection = gate_connection(gate, at);
     connection->host = connection->transaction == 'I' ? GATE_NO_OWNER : (int)actor->number;
     snprintf(step->answer, sizeof step->answer, "%s",

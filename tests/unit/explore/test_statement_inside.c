@@ -16,6 +16,16 @@ static int set_up(void **state)
     assert_true(routines_add(&routines, "sale", "claim", "trigger"));
     assert_true(routines_add(&routines, "product", "stamp", "trigger"));
     assert_true(routines_add(&routines, "My Sale", "claim", "trigger"));
+    assert_true(routines_add(&routines, "few", "IF (SELECT count(*) FROM booking) > 1 THEN", "function"));
+    assert_true(routines_add(&routines, "booking", "few", "deferred"));
+    assert_true(routines_add(&routines, "room", "booking", "trigger"));
+    assert_true(routines_add(&routines, "seat", "stamp", "deferred"));
+    assert_true(routines_add(&routines, "free_unit", "SELECT id FROM unit WHERE NOT taken", "read"));
+    assert_true(routines_add(&routines, "sales", "SELECT id FROM sale", "read"));
+    assert_true(routines_add(&routines, "slug", "SELECT lower($1)", "read"));
+    assert_true(routines_add(&routines, "limited", "sold", "trigger"));
+    assert_true(routines_add(&routines, "sold", "SELECT count(*) FROM limited", "read"));
+    assert_true(routines_add(&routines, "buy-one!", "SELECT n FROM t; UPDATE t SET n = n - 1", "function"));
     return 0;
 }
 
@@ -64,6 +74,14 @@ static void test_statements(void **state)
         {"DO LANGUAGE plpgsql $body$ BEGIN -- one\n PERFORM n FROM t; UPDATE t SET n = 1; END $body$", true,
          true, true},
         {"COPY t FROM STDIN", false, false, false},
+        {"SELECT * FROM free_unit", false, true, false},
+        {"INSERT INTO orders SELECT 1 FROM free_unit", true, true, false},
+        {"UPDATE free_unit SET who = 1 WHERE id = 1", true, true, false},
+        {"INSERT INTO sales VALUES (1)", true, true, true},
+        {"INSERT INTO orders VALUES (slug('A'))", false, true, false},
+        {"INSERT INTO limited VALUES (1)", true, true, false},
+        {"SELECT \"buy-one!\"()", true, true, true},
+        {"EXECUTE take(1)", true, true, true},
         {"", false, false, false},
     };
     (void)state;
@@ -75,8 +93,25 @@ static void test_statements(void **state)
     }
 }
 
+static void test_deferred_triggers(void **state)
+{
+    static const struct {
+        const char *text;
+        bool defers;
+    } CASES[] = {
+        {"INSERT INTO booking VALUES (1)", true},        {"SELECT * FROM booking", false},
+        {"DELETE FROM room WHERE id = 1", true},         {"INSERT INTO seat VALUES (1)", false},
+        {"UPDATE product SET count = count - 1", false}, {"COMMIT", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        if (statement_defers(&routines, CASES[i].text) != CASES[i].defers)
+            fail_msg("'%s'", CASES[i].text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_statements)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_statements),
+                                       cmocka_unit_test(test_deferred_triggers)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -2,3 +2,7 @@ CREATE TABLE product (id int PRIMARY KEY, count int NOT NULL);
 CREATE TABLE sale (id bigserial PRIMARY KEY);
 INSERT INTO product VALUES (1, 0);
 CREATE TABLE reservation (id bigserial PRIMARY KEY, product int NOT NULL, quantity int NOT NULL);
+CREATE TABLE booking (id bigserial PRIMARY KEY);
+CREATE FUNCTION few() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF (SELECT count(*) FROM booking) > (SELECT count FROM product) THEN RAISE EXCEPTION 'sold out'; END IF; RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER few AFTER INSERT ON booking DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION few();

@@ -4,6 +4,7 @@ from web import *
 MODE = os.environ["MODE"]
 TAKE, SELL = "UPDATE product SET count = count - 1 WHERE id = 1", "INSERT INTO sale DEFAULT VALUES"
 def attempt(c):
+    if MODE == "deferred": c.execute("INSERT INTO booking DEFAULT VALUES"); return 201
     if MODE == "advisory": c.execute("SELECT pg_advisory_xact_lock(7)")
     if MODE == "serializable": c.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
     c.execute("SELECT count FROM product WHERE id = 1" + (" FOR UPDATE SKIP LOCKED" if MODE == "skip-locked" else f" FOR UPDATE /* trace={uuid.uuid4()} */" if MODE == "counters" else ""))
@@ -21,4 +22,5 @@ def buy(h, raw):
         try:
             with transaction() as c: return attempt(c), {}
         except psycopg2.errors.SerializationFailure: pass
+        except psycopg2.errors.RaiseException: return 409, {}
 serve(buy)

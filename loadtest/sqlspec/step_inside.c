@@ -1,0 +1,187 @@
+/* A step outside a transaction is a transaction of its own. If functions, triggers or several statements run in it, or if it reads and writes, then
+ * another session can act between its reads and its end. Deferred triggers run inside a COMMIT, so this holds for that, too. */
+#include "loadtest/sqlspec/step_inside.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LIST_US = 10000000, PREPARED_SIZE = 4000, NAME_SIZE = 100 };
+
+/* A trigger has two rows, so that its text counts like that of a function. */
+static const char MARIADB_ROUTINES_SQL[] =
+    "SELECT ROUTINE_NAME, IFNULL(ROUTINE_DEFINITION, 'SELECT 1; SELECT 1'), 'function' FROM information_schema.ROUTINES"
+    " WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys')"
+    " UNION ALL SELECT EVENT_OBJECT_TABLE, CONCAT('\"trigger ', TRIGGER_NAME, '\"'), 'trigger' FROM information_schema.TRIGGERS"
+    " WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys')"
+    " UNION ALL SELECT CONCAT('trigger ', TRIGGER_NAME), ACTION_STATEMENT, 'function' FROM information_schema.TRIGGERS"
+    " WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys')"
+    " UNION ALL SELECT TABLE_NAME, VIEW_DEFINITION, 'read' FROM information_schema.VIEWS"
+    " WHERE TABLE_SCHEMA NOT IN ('mysql', 'sys')";
+
+static bool is_mariadb(const struct sql_execution *execution)
+{
+    return execution->connections->control->driver->ends_silently;
+}
+
+static bool know_routines(struct sql_execution *execution)
+{
+    struct session *control = execution->connections->control;
+    size_t i;
+    json_t *row;
+    if (execution->routines_known)
+        return true;
+    if (!session_run(control, is_mariadb(execution) ? MARIADB_ROUTINES_SQL : ROUTINES_SQL,
+                     monotonic_us() + LIST_US)) {
+        complain("cannot list the functions and triggers: %s", control->error);
+        return false;
+    }
+    json_array_foreach(json_object_get(json_array_get(control->results, 0), "rows"), i, row) {
+        if (!routines_add(&execution->routines, json_string_value(json_array_get(row, 0)),
+                          json_string_value(json_array_get(row, 1)),
+                          json_string_value(json_array_get(row, 2)))) {
+            complain("out of memory");
+            return false;
+        }
+    }
+    execution->routines_known = true;
+    return true;
+}
+
+/* The texts of a session, one for each I; NULL: there are no more. */
+static const char *text_of(const struct spec *spec, size_t session, size_t i)
+{
+    const struct spec_session *of = &spec->sessions[session];
+    if (i == 0)
+        return of->setup.sql ? of->setup.sql : "";
+    return i <= of->step_count ? spec->steps[of->steps[i - 1]].block.sql : NULL;
+}
+
+/* Where WORD stands in TEXT, as a whole word; NULL. */
+static const char *find_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    const char *at = text;
+    while ((at = strcasestr(at, word)) && ((at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_')) ||
+                                           isalnum((unsigned char)at[length]) || at[length] == '_'))
+        at++;
+    return at;
+}
+
+/* SQL is EXECUTE, or EXECUTE IMMEDIATE: copies what that runs. False: it is not in the specification. */
+static bool find_prepared(const struct spec *spec, size_t session, const char *sql,
+                          char ret_text[static PREPARED_SIZE])
+{
+    char name[NAME_SIZE] = "", found[NAME_SIZE];
+    const char *text, *begins = NULL, *at;
+    (void)sscanf(sql, "%*s %99[^ \t\r\n(;]", name);
+    if (strcasecmp(name, "IMMEDIATE") == 0)
+        begins = find_word(sql, name) + strlen(name);
+    for (size_t i = 0; !begins && (text = text_of(spec, session, i)); i++)
+        for (at = text; !begins && (at = find_word(at, "PREPARE")); at++)
+            if (sscanf(at, "%*s %99[^ \t\r\n(;]", found) == 1 && strcasecmp(found, name) == 0) {
+                const char *as = find_word(at, "AS"), *from = find_word(at, "FROM");
+                begins = as && (!from || as < from) ? as + 2 : from ? from + 4 : NULL;
+            }
+    if (!begins)
+        return false;
+    begins += strspn(begins, " \t\r\n'\"");
+    (void)snprintf(ret_text, PREPARED_SIZE, "%.*s", (int)strcspn(begins, ";"), begins);
+    return *ret_text != '\0' && *ret_text != '@'; /* MariaDB: the text may be in a variable */
+}
+
+/* MariaDB at REPEATABLE READ, its default: what a statement that writes reads, it locks. */
+static bool locks_what_it_reads(const struct spec *spec)
+{
+    bool is_named = false;
+    const char *text;
+    for (size_t i = 0; i < spec->session_count; i++)
+        for (size_t k = 0; (text = text_of(spec, i, k)); k++)
+            is_named |= strcasestr(text, "COMMITTED") != NULL;
+    for (size_t i = 0; i < spec->setup_count; i++)
+        is_named |= strcasestr(spec->setups[i].sql, "COMMITTED") != NULL;
+    return !is_named;
+}
+
+static bool begins_with_one_of(const char *sql, const char *const *words)
+{
+    size_t length;
+    sql += strspn(sql, " \t\r\n");
+    for (length = strlen(*words ? *words : ""); *words; words++, length = *words ? strlen(*words) : 0)
+        if (strncasecmp(sql, *words, length) == 0 && !isalnum((unsigned char)sql[length]) &&
+            sql[length] != '_')
+            return true;
+    return false;
+}
+
+static const char *const WRITES[] = {"INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", NULL};
+
+/* Can another session act inside SQL, which is a transaction of its own? */
+static bool is_not_atomic(const struct sql_execution *execution, size_t session, const char *sql)
+{
+    static const char *const EXECUTE[] = {"EXECUTE", NULL}, *const BLOCKS[] = {"BEGIN NOT", "IF",   "CASE",
+                                                                               "FOR",       "LOOP", "WHILE",
+                                                                               "REPEAT",    NULL},
+                             *const BEGINS[] = {"BEGIN", "START", NULL}, *const REPLACE[] = {"REPLACE", NULL};
+    const struct spec *spec = execution->connections->spec;
+    char prepared[PREPARED_SIZE];
+    if (begins_with_one_of(sql, EXECUTE)) {
+        if (!find_prepared(spec, session, sql, prepared))
+            return true;
+        sql = prepared;
+    }
+    if (is_mariadb(execution) && begins_with_one_of(sql, BLOCKS))
+        return true;
+    if (begins_with_one_of(sql, BEGINS) && !strcasestr(sql, "COMMIT"))
+        return false;
+    const struct statement_inside inside = statement_inside(&execution->routines, sql);
+    if (!is_mariadb(execution))
+        return inside.calls;
+    if (begins_with_one_of(sql, WRITES) && locks_what_it_reads(spec))
+        return false;
+    return inside.runs || inside.reads_and_writes ||
+           (begins_with_one_of(sql, REPLACE) && find_word(sql, "SELECT"));
+}
+
+/* MariaDB at READ COMMITTED: in a statement that writes, triggers and functions read with locks, so it waits for what others have written before
+ * it began, but what two such statements at the same time read and do not find, nothing locks. */
+static bool reads_in_triggers(const struct sql_execution *execution, const char *sql)
+{
+    return is_mariadb(execution) && begins_with_one_of(sql, WRITES) &&
+           !locks_what_it_reads(execution->connections->spec) &&
+           statement_inside(&execution->routines, sql).runs;
+}
+
+/* A deferred trigger runs in the COMMIT of SESSION, and reads. */
+static bool has_deferred(const struct sql_execution *execution, size_t session)
+{
+    const struct spec *spec = execution->connections->spec;
+    for (size_t i = 0; i < execution->length; i++)
+        if (spec->steps[execution->started[i]].session == session &&
+            statement_defers(&execution->routines, spec->steps[execution->started[i]].block.sql))
+            return true;
+    return false;
+}
+
+bool step_inside_note(struct sql_execution *execution, size_t step, bool in_transaction)
+{
+    static const char *const ENDS[] = {"COMMIT", "END", NULL};
+    const struct spec_step *is = &execution->connections->spec->steps[step];
+    if (!know_routines(execution))
+        return false;
+    if (execution->inside != NO_STEP)
+        return true;
+    if (in_transaction && begins_with_one_of(is->block.sql, ENDS) && has_deferred(execution, is->session)) {
+        execution->inside = step;
+        execution->inside_why = INSIDE_COMMIT;
+    } else if (in_transaction && reads_in_triggers(execution, is->block.sql)) {
+        execution->inside = step;
+        execution->inside_why = INSIDE_TRIGGER;
+    } else if (!in_transaction && is_not_atomic(execution, is->session, is->block.sql))
+        execution->inside = step;
+    return true;
+}
