@@ -1,4 +1,4 @@
-/* A step outside a transaction is a transaction of its own. If functions, triggers or several statements run in it, or if it reads and writes, then
+/* A step outside a transaction is a separate transaction. If functions, triggers or several statements run in it, or if it reads and writes, then
  * another session can act between its reads and its end. Deferred triggers run inside a COMMIT, so this holds for that, too. */
 #include "loadtest/sqlspec/step_inside.h"
 
@@ -120,7 +120,7 @@ static bool begins_with_one_of(const char *sql, const char *const *words)
 
 static const char *const WRITES[] = {"INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", NULL};
 
-/* Can another session act inside SQL, which is a transaction of its own? */
+/* Can another session act inside SQL, which runs outside a transaction? */
 static bool is_not_atomic(const struct sql_execution *execution, size_t session, const char *sql)
 {
     static const char *const EXECUTE[] = {"EXECUTE", NULL}, *const BLOCKS[] = {"BEGIN NOT", "IF",   "CASE",
