@@ -379,7 +379,7 @@ static bool is_overtaken(const struct spec_search *search)
     for (size_t i = 0; i < search->found_count; i++)
         if (search->found[i].outcome.broken || finding_is_anomaly(search->found[i].finding.kind))
             return false;
-    return search->execution.inside != NO_STEP;
+    return search->execution.inside.found;
 }
 
 static json_t *row_of(const struct spec_search *search, const struct found *found, uint32_t sessions,
@@ -456,8 +456,8 @@ static json_t *warnings_of(const struct spec_search *search)
             json_sprintf(
                 "Not explored: inside step %s, %s. Another session can act in between, and no schedule "
                 "does that. %s.",
-                search->spec->steps[search->execution.inside].name, INSIDE[search->execution.inside_why].is,
-                INSIDE[search->execution.inside_why].remedy));
+                search->spec->steps[search->execution.inside.step].name,
+                INSIDE[search->execution.inside.why].is, INSIDE[search->execution.inside.why].remedy));
     if (search->repeats > 0)
         (void)json_array_append_new(
             warnings, json_sprintf("%" PRId64

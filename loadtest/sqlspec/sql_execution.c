@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/sqlspec/step_inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,7 +95,7 @@ static bool keep_results(struct sql_execution *execution, size_t session, const 
 
 void sql_execution_open(struct sql_execution *execution, struct connections *connections)
 {
-    *execution = (struct sql_execution){.connections = connections, .inside = NO_STEP};
+    *execution = (struct sql_execution){.connections = connections};
 }
 
 static void forget(struct sql_execution *execution)
@@ -118,7 +117,7 @@ static void forget(struct sql_execution *execution)
 void sql_execution_close(struct sql_execution *execution)
 {
     forget(execution);
-    routines_free(&execution->routines);
+    step_inside_free(&execution->inside);
     sequences_free(&execution->sequences);
     sql_execution_forget_tables(execution);
 }
@@ -312,7 +311,8 @@ bool sql_execution_step(struct sql_execution *execution, size_t step)
     struct session *on = connections->sessions[session];
     if (execution->failed || number == SPEC_STEPS_MAX)
         return fail(execution);
-    if (!step_inside_note(execution, step, is_in_transaction(execution, session)))
+    if (!step_inside_note(&execution->inside, connections->spec, connections->control, step,
+                          is_in_transaction(execution, session), execution->started, execution->length))
         return fail(execution);
     execution->position[session] = number;
     execution->open[number] = 0;

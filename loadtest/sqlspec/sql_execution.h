@@ -2,9 +2,9 @@
 #ifndef OVERSELL_LOADTEST_SQLSPEC_SQL_EXECUTION_H
 #define OVERSELL_LOADTEST_SQLSPEC_SQL_EXECUTION_H
 
-#include "loadtest/explore/core/statement_inside.h"
 #include "loadtest/sqlspec/connections.h"
 #include "loadtest/sqlspec/difference/difference.h"
+#include "loadtest/sqlspec/inside/step_inside.h"
 #include "loadtest/sqlspec/numbers/sequences.h"
 
 #define NO_STEP SIZE_MAX
@@ -32,22 +32,12 @@ char *sql_outcome_small_text(const struct sql_outcome *outcome);
 bool sql_results_equal(const struct numbers *numbers, const json_t *one, const json_t *other);
 bool sql_tables_equal(const struct numbers *numbers, json_t *one, json_t *other);
 
-/* Why a step is not atomic. */
-enum inside_why {
-    INSIDE_ALONE,  /* it is outside a transaction */
-    INSIDE_COMMIT, /* a deferred trigger runs in this COMMIT */
-    INSIDE_TRIGGER, /* it reads in a trigger or function, with locks that do not keep out what is not there yet */
-};
-
 struct sql_execution {
     struct connections *connections;
     bool tables_known, tables_too_large;
     struct sequences sequences;
-    bool routines_known;
     bool said; /* that a step takes long */
-    struct routines routines;
-    size_t inside; /* the first step that is not atomic, where no schedule acts inside it; NO_STEP */
-    enum inside_why inside_why;
+    struct step_inside inside;
     json_t *columns;  /* {table: [name…]} of the tables that are compared */
     char *tables_sql; /* reads the tables; NULL: there are none */
     /* Of the current execution: */

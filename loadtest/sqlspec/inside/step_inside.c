@@ -1,6 +1,6 @@
 /* A step outside a transaction is a separate transaction. If functions, triggers or several statements run in it, or if it reads and writes, then
  * another session can act between its reads and its end. Deferred triggers run inside a COMMIT, so this holds for that, too. */
-#include "loadtest/sqlspec/step_inside.h"
+#include "loadtest/sqlspec/inside/step_inside.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
@@ -23,33 +23,39 @@ static const char MARIADB_ROUTINES_SQL[] =
     " UNION ALL SELECT TABLE_NAME, VIEW_DEFINITION, 'read' FROM information_schema.VIEWS"
     " WHERE TABLE_SCHEMA NOT IN ('mysql', 'sys')";
 
-static bool is_mariadb(const struct sql_execution *execution)
-{
-    return execution->connections->control->driver->ends_silently;
-}
+/* What the functions below look at. */
+struct looks {
+    const struct step_inside *inside;
+    const struct spec *spec;
+    bool is_mariadb;
+};
 
-static bool know_routines(struct sql_execution *execution)
+static bool know_routines(struct step_inside *inside, struct session *control)
 {
-    struct session *control = execution->connections->control;
     size_t i;
     json_t *row;
-    if (execution->routines_known)
+    if (inside->routines_known)
         return true;
-    if (!session_run(control, is_mariadb(execution) ? MARIADB_ROUTINES_SQL : ROUTINES_SQL,
+    if (!session_run(control, control->driver->ends_silently ? MARIADB_ROUTINES_SQL : ROUTINES_SQL,
                      monotonic_us() + LIST_US)) {
         complain("cannot list the functions and triggers: %s", control->error);
         return false;
     }
     json_array_foreach(json_object_get(json_array_get(control->results, 0), "rows"), i, row) {
-        if (!routines_add(&execution->routines, json_string_value(json_array_get(row, 0)),
+        if (!routines_add(&inside->routines, json_string_value(json_array_get(row, 0)),
                           json_string_value(json_array_get(row, 1)),
                           json_string_value(json_array_get(row, 2)))) {
             complain("out of memory");
             return false;
         }
     }
-    execution->routines_known = true;
+    inside->routines_known = true;
     return true;
+}
+
+void step_inside_free(struct step_inside *inside)
+{
+    routines_free(&inside->routines);
 }
 
 /* The texts of a session, one for each I; NULL: there are no more. */
@@ -121,27 +127,26 @@ static bool begins_with_one_of(const char *sql, const char *const *words)
 static const char *const WRITES[] = {"INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", NULL};
 
 /* Can another session act inside SQL, which runs outside a transaction? */
-static bool is_not_atomic(const struct sql_execution *execution, size_t session, const char *sql)
+static bool is_not_atomic(const struct looks *looks, size_t session, const char *sql)
 {
     static const char *const EXECUTE[] = {"EXECUTE", NULL}, *const BLOCKS[] = {"BEGIN NOT", "IF",   "CASE",
                                                                                "FOR",       "LOOP", "WHILE",
                                                                                "REPEAT",    NULL},
                              *const BEGINS[] = {"BEGIN", "START", NULL}, *const REPLACE[] = {"REPLACE", NULL};
-    const struct spec *spec = execution->connections->spec;
     char prepared[PREPARED_SIZE];
     if (begins_with_one_of(sql, EXECUTE)) {
-        if (!find_prepared(spec, session, sql, prepared))
+        if (!find_prepared(looks->spec, session, sql, prepared))
             return true;
         sql = prepared;
     }
-    if (is_mariadb(execution) && begins_with_one_of(sql, BLOCKS))
+    if (looks->is_mariadb && begins_with_one_of(sql, BLOCKS))
         return true;
     if (begins_with_one_of(sql, BEGINS) && !strcasestr(sql, "COMMIT"))
         return false;
-    const struct statement_inside inside = statement_inside(&execution->routines, sql);
-    if (!is_mariadb(execution))
+    const struct statement_inside inside = statement_inside(&looks->inside->routines, sql);
+    if (!looks->is_mariadb)
         return inside.calls;
-    if (begins_with_one_of(sql, WRITES) && locks_what_it_reads(spec))
+    if (begins_with_one_of(sql, WRITES) && locks_what_it_reads(looks->spec))
         return false;
     return inside.runs || inside.reads_and_writes ||
            (begins_with_one_of(sql, REPLACE) && find_word(sql, "SELECT"));
@@ -149,39 +154,38 @@ static bool is_not_atomic(const struct sql_execution *execution, size_t session,
 
 /* MariaDB at READ COMMITTED: in a statement that writes, triggers and functions read with locks, so it waits for what others have written before
  * it began, but what two such statements at the same time read and do not find, nothing locks. */
-static bool reads_in_triggers(const struct sql_execution *execution, const char *sql)
+static bool reads_in_triggers(const struct looks *looks, const char *sql)
 {
-    return is_mariadb(execution) && begins_with_one_of(sql, WRITES) &&
-           !locks_what_it_reads(execution->connections->spec) &&
-           statement_inside(&execution->routines, sql).runs;
+    return looks->is_mariadb && begins_with_one_of(sql, WRITES) && !locks_what_it_reads(looks->spec) &&
+           statement_inside(&looks->inside->routines, sql).runs;
 }
 
 /* A deferred trigger runs in the COMMIT of SESSION, and reads. */
-static bool has_deferred(const struct sql_execution *execution, size_t session)
+static bool has_deferred(const struct looks *looks, size_t session, const size_t *started, size_t count)
 {
-    const struct spec *spec = execution->connections->spec;
-    for (size_t i = 0; i < execution->length; i++)
-        if (spec->steps[execution->started[i]].session == session &&
-            statement_defers(&execution->routines, spec->steps[execution->started[i]].block.sql))
-            return true;
-    return false;
+    bool defers = false;
+    for (size_t i = 0; i < count && !defers; i++) {
+        const struct spec_step *step = &looks->spec->steps[started[i]];
+        defers = step->session == session && statement_defers(&looks->inside->routines, step->block.sql);
+    }
+    return defers;
 }
 
-bool step_inside_note(struct sql_execution *execution, size_t step, bool in_transaction)
+bool step_inside_note(struct step_inside *inside, const struct spec *spec, struct session *control,
+                      size_t step, bool in_transaction, const size_t *started, size_t count)
 {
     static const char *const ENDS[] = {"COMMIT", "END", NULL};
-    const struct spec_step *is = &execution->connections->spec->steps[step];
-    if (!know_routines(execution))
+    const struct looks looks = {inside, spec, control->driver->ends_silently};
+    const struct spec_step *is = &spec->steps[step];
+    bool ends = in_transaction && begins_with_one_of(is->block.sql, ENDS);
+    if (!know_routines(inside, control))
         return false;
-    if (execution->inside != NO_STEP)
+    if (inside->found)
         return true;
-    if (in_transaction && begins_with_one_of(is->block.sql, ENDS) && has_deferred(execution, is->session)) {
-        execution->inside = step;
-        execution->inside_why = INSIDE_COMMIT;
-    } else if (in_transaction && reads_in_triggers(execution, is->block.sql)) {
-        execution->inside = step;
-        execution->inside_why = INSIDE_TRIGGER;
-    } else if (!in_transaction && is_not_atomic(execution, is->session, is->block.sql))
-        execution->inside = step;
+    inside->found = ends             ? has_deferred(&looks, is->session, started, count)
+                    : in_transaction ? reads_in_triggers(&looks, is->block.sql)
+                                     : is_not_atomic(&looks, is->session, is->block.sql);
+    inside->step = step;
+    inside->why = ends ? INSIDE_COMMIT : in_transaction ? INSIDE_TRIGGER : INSIDE_ALONE;
     return true;
 }
