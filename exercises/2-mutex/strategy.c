@@ -15,7 +15,9 @@ static enum outcome take_and_insert(struct placing *p)
                               .updated_by = p->instance,
                               .observer = p->observer};
     struct order_origin origin = {p->strategy->name, p->instance};
-    enum outcome outcome = outcome_of_take(p, take_read_write.take(p->db, &want, &p->taken));
+    enum outcome outcome = claim_key(p); /* a repeated Idempotency-Key gets the first order */
+    if (outcome == ORDER_GO_ON)
+        outcome = outcome_of_take(p, take_read_write.take(p->db, &want, &p->taken));
     if (outcome != ORDER_GO_ON)
         return outcome;
     outcome = outcome_of_db(p, orders_insert(p->db, p->request, &origin, &p->taken, &p->result.order));

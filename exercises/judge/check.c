@@ -219,14 +219,14 @@ static void judge_replay(const struct check *check, const json_t *row, struct re
 static void judge_load(const json_t *row, struct result *result)
 {
     const char *verdict = text_of(row, "verdict");
+    const char *why = text_of(row, *text_of(row, "witness") ? "witness" : "finding");
     int64_t oversold = number_of(row, "oversold"), drift = number_of(row, "drift");
     if (strcmp(verdict, "unavailable") == 0)
         conclude(result, RESULT_ERRED, "the load test could not run: %s",
                  *text_of(row, "reason") ? text_of(row, "reason") : "no reason given");
     else if (oversold || drift || strcmp(verdict, "broken") == 0)
         conclude(result, RESULT_FAILED, "sold %" PRId64 " of %" PRId64 ", drift %" PRId64 "%s%s",
-                 number_of(row, "sold"), number_of(row, "stock"), drift, *text_of(row, "witness") ? ": " : "",
-                 text_of(row, "witness"));
+                 number_of(row, "sold"), number_of(row, "stock"), drift, *why ? ": " : "", why);
     else
         conclude(result, RESULT_PASSED, "sold %" PRId64 " of %" PRId64, number_of(row, "sold"),
                  number_of(row, "stock"));

@@ -271,6 +271,9 @@ static int faults_in(struct fault_testbed *testbed, const struct faults_settings
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
+    if (well && json_array_size(rows) == 0)
+        complain("no fault of '%s' is tried with a strategy of '%s': see docs/reliability.md",
+                 settings->faults, settings->strategies);
     /* The rows of a run that was interrupted may have taken hours. */
     bool written = json_array_size(rows) == 0 || output_write(&faults_result, document, &settings->output);
     return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;

@@ -247,6 +247,15 @@ def changed(name, before, after):
     return source.replace(before, after)
 
 
+@pytest.mark.long
+def test_a_load_that_sells_rightly_and_fails_says_why(servers, tmp_path):
+    """An order that ignores its Idempotency-Key sells right amounts: only the finding of the load says what is wrong."""
+    text, results = judge(servers, tmp_path / "x", "2-mutex", changed("2-mutex", "claim_key(p);", "ORDER_GO_ON;"))
+    failed = first_failure(results)
+    assert failed["name"] == task_of("2-mutex")["checks"][4]["name"], text
+    assert "a repeated Idempotency-Key did not get the first order" in failed["message"], failed
+
+
 def test_a_loop_without_an_end_ends_in_time_with_a_verdict(servers, tmp_path):
     loop = changed("1-guard", "    AUTO_RESULT row = NULL;", "    for (volatile int i = 0; want; i++)\n        ;\n    AUTO_RESULT row = NULL;")
     folders = tmp_path / "folders"

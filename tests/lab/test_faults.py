@@ -45,6 +45,12 @@ def caught(rows, fault):
     return {strategy for at, strategy in rows if at == fault and rows[at, strategy]["expected"] == "caught"}
 
 
+def test_a_strategy_that_no_fault_tries_is_named():
+    ran = loadtest("faults", "--faults", "redis-restart", "--strategies", "atomic-statement", "--cycles", "1")
+    assert (ran.returncode, ran.stdout) == (3, ""), ran.stdout + ran.stderr
+    assert "no fault of 'redis-restart' is tried with a strategy of 'atomic-statement'" in ran.stderr, ran.stderr
+
+
 def test_a_service_that_is_killed_and_one_that_sleeps(tmp_path):
     path = tmp_path / "faults.json"
     rows = faults("--faults", "kill,pause", "--strategies", FEW, "--cycles", "2", "--export-json", path)
@@ -69,11 +75,14 @@ def test_servers_that_die():
     )  # fmt: skip
     check(rows)
     assert caught(rows, "redis-restart") == {"redis-lock"}
+    assert ("redis-restart", "atomic-statement") not in rows and ("redis-restart", "batched") in rows
     assert rows["redis-loses", "redis-stock"]["lost"] > 0
     for fault in ("postgres-immediate", "disk-full"):
         assert rows[fault, "atomic-statement"]["longest_outage_ms"] > 0
-        (cycle,) = rows[fault, "atomic-statement"]["each_cycle"]
-        assert cycle["repaired_ms"] > 0 and cycle["outage_from_ms"] >= 0 and not cycle["stuck"], cycle
+        cycles = rows[fault, "atomic-statement"]["each_cycle"]  # more than one, if the fault did not meet every strategy at once
+        assert cycles
+        for cycle in cycles:
+            assert cycle["repaired_ms"] > 0 and cycle["outage_from_ms"] >= 0 and not cycle["stuck"], cycle
         assert sum(row["refused"] for (of, _), row in rows.items() if of == fault) > 0
 
 

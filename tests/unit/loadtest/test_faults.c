@@ -89,6 +89,17 @@ static void the_table_says_what_the_design_says(void **state)
     }
 }
 
+static void an_order_of_one_statement_is_not_overtaken(void **state)
+{
+    for (size_t i = 0; i < fault_count; i++)
+        if (faults[i].cycle == CYCLE_OVERTAKE)
+            assert_int_equal(expected(faults[i].name, "atomic-statement"), 0);
+    assert_true(expected("kill", "atomic-statement"));
+    assert_true(expected("pause", "atomic-decrement"));
+    assert_true(expected("redis-restart", "batched"));
+    assert_true(expected("redis-restart", "redis-stock"));
+}
+
 static void a_safe_strategy_keeps_its_stock_under_every_fault(void **state)
 {
     for (size_t i = 0; i < fault_count; i++)
@@ -561,6 +572,7 @@ int main(void)
         cmocka_unit_test(two_that_saw_the_same_are_found),
         cmocka_unit_test(a_sale_that_ended_before_an_earlier_one_began_is_found),
         cmocka_unit_test(the_table_says_what_the_design_says),
+        cmocka_unit_test(an_order_of_one_statement_is_not_overtaken),
         cmocka_unit_test(a_safe_strategy_keeps_its_stock_under_every_fault),
         cmocka_unit_test(verdicts_follow_from_what_was_seen),
         cmocka_unit_test(a_lease_that_did_not_have_to_end_has_shown_nothing),
