@@ -5,7 +5,7 @@ export const GUARANTEES = {
   unsafe: { sign: "✗", short: "unsafe", title: "Unsafe", means: "can oversell" },
   "one-process": { sign: "1", short: "one process", title: "Safe in one process", means: "a second process sells the same stock again" },
   "while-lease-holds": { sign: "◔", short: "lease", title: "Safe while its lease lasts", means: "fails if the lease or session ends before its holder finishes" },
-  safe: { sign: "✓", short: "safe", title: "Safe", means: "no sequence of steps oversells" },
+  safe: { sign: "✓", short: "safe", title: "Safe", means: "no test has found an oversell, also with faults; a test is not a proof" },
 };
 
 const SHOWN_BY = {

@@ -4,10 +4,12 @@ import { openMap } from "../shared/strategy_map.js";
 import { GUARANTEES } from "../shared/strategy_words.js";
 import { codeOf } from "./code.js";
 import { enable } from "./lane.js";
+import { makeNote } from "./note.js";
+import { makePrediction } from "./prediction.js";
 import { compose, lastMover, setting, settingsOf, stepsAddress } from "./schedule_text.js";
 import { makeFrame } from "./stepper_frame.js";
 import { makeView } from "./stepper_view.js";
-import { faultsFor, found, goal, problemWords, readable, whyRead } from "./steps_words.js";
+import { faultsFor, found, goal, problemWords } from "./steps_words.js";
 
 const FIRST = "read-write s=1 q=1,1";
 const PLAY_MS = 1400;
@@ -30,13 +32,24 @@ export function mountStepper(element, options) {
   const ui = makeFrame(element, prefix, tools);
   const view = makeView(ui, prefix, { act, go: goTo, again });
   const rows = new Map(); // the strategies, by name
-  const score = { right: 0, asked: 0 };
+  const notes = { found: makeNote(ui.found), answer: makeNote(ui.answer), copied: makeNote(ui["copy-note"]) };
+  const prediction = makePrediction({
+    lane: view.lane,
+    state: () => state,
+    move: (name) => makeMove(name, "step"),
+    onAnswer(told, text) {
+      const at = state.schedule;
+      notes.answer.say(text, ({ history }) => history.includes(at));
+      onGuess(told);
+    },
+  });
   let state = null; // what the source said last
   let plan = null; // schedules to walk along, of what was found or undone; and where we are
   let planAt = 0;
   let mover = null; // whose move the last one was
   let busy = false;
-  let asking = null; // whose reading is asked for
+  let working = null; // a promise of the answer that is awaited
+  let searching = null; // identifies the search that is in progress
   let playing = null; // a timer
   let beside = ""; // the strategy to compare with
 
@@ -83,7 +96,8 @@ export function mountStepper(element, options) {
   function show(next) {
     const before = state;
     state = next;
-    closeQuestion();
+    prediction.close();
+    for (const note of Object.values(notes)) note.check(state);
     showSetting();
     redraw(before);
     enable(ui.next, turn() !== null);
@@ -108,7 +122,8 @@ export function mountStepper(element, options) {
     element.setAttribute("aria-busy", "true");
     const late = setTimeout(() => onStatus("working …"), LATE_MS);
     try {
-      const answer = await source.steps(question);
+      working = source.steps(question);
+      const answer = await working;
       onStatus("ready");
       return answer;
     } catch (problem) {
@@ -174,16 +189,22 @@ export function mountStepper(element, options) {
     if (!allowed || busy) return;
     stop();
     const others = state.orders.some((one) => one.name !== name && one.begun);
-    if (what === "step" && order.next === "read" && others && ui.ask.checked && asking !== name) askWhatItReads(name);
+    if (what === "step" && order.next === "read" && others && ui.ask.checked && prediction.asked() !== name) prediction.ask(name);
     else await makeMove(name, what);
   }
 
   // The space bar, and what a presenter sends.
   async function step() {
     if (busy || !state) return;
-    if (asking) await makeMove(asking, "step");
+    if (prediction.asked()) await makeMove(prediction.asked(), "step");
     else if (canGoOn()) await goAlong(planAt + 1);
     else if (turn()) await act(turn(), "step");
+  }
+
+  // The key N: the Nth answer of a question that is open, else a step of the Nth order.
+  function press(index) {
+    if (prediction.asked()) prediction.choose(index);
+    else if (state?.orders[index]) act(state.orders[index].name, "step");
   }
 
   async function undo() {
@@ -210,8 +231,6 @@ export function mountStepper(element, options) {
     if (busy || !state) return;
     forgetPlan();
     mover = null;
-    setText(ui.found, "");
-    setText(ui.answer, "");
     await load(settingsOf(state.schedule));
   }
 
@@ -237,77 +256,45 @@ export function mountStepper(element, options) {
     playing = setTimeout(go, 0);
   }
 
-  // ---- what will it read? ----
-
-  function closeQuestion() {
-    const lane = asking && view.lane(asking);
-    if (lane) {
-      const hadFocus = lane.question.contains(document.activeElement);
-      lane.question.hidden = true;
-      if (hadFocus) lane.step.focus(); // and not the page's beginning
-    }
-    asking = null;
-  }
-
-  async function answer(name, guess) {
-    const before = state;
-    const after = await makeMove(name, "step");
-    if (!after) return;
-    const event = after.told.findLast((one) => one.actor === name && (one.step === "read" || one.step === "waits"));
-    const read = event?.step === "read" ? Number(event.text.split(" ")[1]) : null;
-    const right = guess === read;
-    score.asked++;
-    if (right) score.right++;
-    setText(ui.answer, `${right ? "✓ Right" : "✗ No"}: ${whyRead(name, before, after, read)} (${score.right} of ${score.asked} right)`);
-    onGuess({ name, guess, read, right });
-  }
-
-  function askWhatItReads(name) {
-    closeQuestion();
-    asking = name;
-    const box = view.lane(name).question;
-    let count = 0;
-    const choice = (text, choose) => make("button", { type: "button", onclick: choose }, text, " ", make("kbd", { "aria-hidden": "true" }, String(++count)));
-    box.setAttribute("aria-label", `What will ${name} read?`);
-    box.replaceChildren(
-      make("p", {}, `What will ${name} read?`),
-      make(
-        "div",
-        { class: "group" },
-        ...readable(state, name).map((number) => choice(String(number), () => answer(name, number))),
-        choice("it waits", () => answer(name, null)),
-        make("button", { type: "button", class: "small", onclick: () => makeMove(name, "step") }, "just show me ", make("kbd", { "aria-hidden": "true" }, "Space")),
-      ),
-    );
-    box.hidden = false;
-    box.querySelector("button.small").focus(); // Space, which asked for the step, makes it
-  }
-
-  // The key N: the Nth answer of a question that is open, else a step of the Nth order.
-  function press(index) {
-    if (asking) view.lane(asking).question.querySelectorAll("button")[index]?.click();
-    else if (state?.orders[index]) act(state.orders[index].name, "step");
-  }
-
   // ---- find me an oversell ----
 
   async function find() {
     if (busy || !state) return;
+    const mine = (searching = {});
     busy = true;
     stop();
     const settings = settingsOf(state.schedule);
-    setText(ui.found, "Running all schedules …");
+    const say = (text) => searching === mine && notes.found.say(text);
+    say("Running all schedules …");
     let result = null;
     try {
-      result = await source.search({ schedule: settings, faults: ui.faults.value }, () => setText(ui.found, "All explorers are busy; this search waits …"));
-      setText(ui.found, found(result));
+      result = await source.search({ schedule: settings, faults: ui.faults.value }, () => say("All explorers are busy; this search waits …"));
     } catch (problem) {
-      setText(ui.found, "");
-      onProblem(problemWords(problem, settings), problem, settings);
+      say("");
+      if (searching === mine) onProblem(problemWords(problem, settings), problem, settings);
     }
+    if (searching !== mine) return; // another schedule is shown by now
+    endSearch();
+    if (!result) return;
+    const shown = result.witness ? await walk(result.witness.replay) : state;
+    const ofPlan = plan;
+    if (!shown) return notes.found.clear();
+    // True along the schedule that was found; if there is none, until the next step.
+    notes.found.say(found(result, setting(settings)), (now) => (result.witness ? plan === ofPlan : now === shown));
+    if (result.witness) ui.next.focus(); // so that the space bar goes on
+  }
+
+  function endSearch() {
+    searching = null;
     busy = false;
-    if (!result?.witness) return;
-    if ((await walk(result.witness.replay)) !== null) ui.next.focus(); // so that the space bar goes on
+  }
+
+  // What comes from outside, as an address does, ends a search and waits for a step.
+  async function interrupt() {
+    forgetPlan();
+    if (searching) endSearch();
+    notes.found.clear();
+    while (busy) await working.catch(() => {});
   }
 
   // Shows the beginning of SCHEDULE, and goes along it with each next step. Returns the state, or null.
@@ -324,8 +311,6 @@ export function mountStepper(element, options) {
     const next = { ...setting(state?.schedule ?? FIRST), ...part };
     forgetPlan();
     mover = null;
-    setText(ui.found, "");
-    setText(ui.answer, "");
     if (!(await load(compose(next))) && state) showSetting();
   }
 
@@ -389,17 +374,17 @@ export function mountStepper(element, options) {
   });
   for (const name of ["sent", "whole", "language"]) ui[name].addEventListener("change", () => state && redraw());
   for (const [name, pressed] of Object.entries({ next: step, undo, restart, find, play })) ui[name].addEventListener("click", pressed);
+  ui.faults.addEventListener("change", notes.found.clear); // the search had another fault
   ui.copy.addEventListener("click", async () => {
+    const shown = state;
     const copied = await copy(addressOf(state?.schedule ?? FIRST), ui["copy-text"]);
-    setText(ui["copy-note"], copied ? "Copied." : "This browser does not let the page copy. The address is selected: press Ctrl+C.");
+    notes.copied.say(copied ? "Copied." : "This browser does not let the page copy. The address is selected: press Ctrl+C.", (now) => now === shown);
   });
 
   return {
-    load: (schedule) => {
-      forgetPlan();
-      return load(schedule);
-    },
-    walk, step, undo, restart, find, play, press, closeQuestion, fillStrategies, setBeside, showSetting, showUnavailable,
+    load: (schedule) => interrupt().then(() => load(schedule)),
+    walk: (schedule) => interrupt().then(() => walk(schedule)),
+    step, undo, restart, find, play, press, closeQuestion: prediction.close, fillStrategies, setBeside, showSetting, showUnavailable,
     row: (strategy) => rows.get(strategy),
     state: () => state,
   }; // prettier-ignore

@@ -145,20 +145,24 @@ export function goal(row, stock, quantities) {
   return has(row, "crash") ? "Crash an order at the wrong moment: lose a unit." : `${sell} Both orders are in one process: is it possible?`;
 }
 
-// What the explorer should be asked with, so that the row's flaw can show.
-export const faultsFor = (row) => (has(row, "load") ? "none" : has(row, "expire") ? "expire" : has(row, "crash") ? "crash" : "none");
+// What the explorer should be asked with, so that the row's flaw can show; of a row with fencing, the fault that fencing is for.
+export const faultsFor = (row) => (has(row, "load") ? "none" : has(row, "expire") || row.fence !== "none" ? "expire" : has(row, "crash") ? "crash" : "none");
 
-const WITH = { none: "", expire: ", with a lease that may end at any point", crash: ", with a crash at any point" };
+const WITH = { none: "no fault", expire: "a lease that may end at any point", crash: "a crash at any point" };
 
-// What a search has found.
-export function found(search) {
+// What a search covered, in words. SETTING: as schedule_text.js has it.
+const scopeOf = ({ stock, quantities }, faults) => `${quantities.length} orders, stock ${stock}, ${WITH[faults] ?? faults}`;
+
+const shareOf = (coverage) => (coverage < 0.01 ? "less than 1 %" : `about ${Math.min(Math.round(coverage * 100), 99)} %`);
+
+// What a search has found, with its scope.
+export function found(search, setting) {
+  const scope = scopeOf(setting, search.faults);
   const count = search.schedules.toLocaleString("en");
-  const played = search.complete ? `of ${count} schedules` : `of the first ${count} schedules (${Math.round(search.coverage * 100)} % of all)`;
-  const faults = WITH[search.faults] ?? "";
-  if (search.oversold > 0) return `${search.oversold.toLocaleString("en")} ${played} oversell${faults}. Here is the simplest.`;
-  if (search.witness) return `0 ${played} oversell${faults}, but this one fails in another way.`;
-  if (search.complete) return `Impossible: 0 of ${count} schedules oversell${faults}. All were run.`;
-  return `None found: 0 ${played} oversell${faults}. This is not a proof.`;
+  const run = search.complete ? "All schedules were run." : `The time was over before all schedules were run (${shareOf(search.coverage)} of them).`;
+  if (search.oversold > 0) return `${search.oversold.toLocaleString("en")} of ${count} schedules oversell: ${scope}. ${run} Here is the simplest.`;
+  if (search.witness) return `0 of ${count} schedules oversell, but this one fails in another way: ${scope}. ${run}`;
+  return `0 of ${count} schedules oversell: ${scope}. ${run}`;
 }
 
 // How it ended, as a title.
