@@ -337,7 +337,10 @@ bool shop_database_nature(struct shop_database *database, struct shop_nature *re
         ", NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
         " WHERE c.relkind NOT IN ('i', 'I')) AND NOT EXISTS (SELECT FROM pg_policy)"
         " AND NOT EXISTS (SELECT FROM pg_constraint WHERE contype = 'f'"
-        " AND (confupdtype IN ('c', 'n', 'd') OR confdeltype IN ('c', 'n', 'd')))",
+        " AND (confupdtype IN ('c', 'n', 'd') OR confdeltype IN ('c', 'n', 'd')))"
+        " AND NOT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+        " JOIN pg_language l ON l.oid = p.prolang WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
+        " AND p.provolatile <> 'v' AND l.lanname NOT IN ('c', 'internal'))",
         0};
     AUTO_RESULT rows = NULL;
     wait_from_now(database->db);

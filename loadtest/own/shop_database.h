@@ -50,9 +50,11 @@ bool shop_database_routines(struct shop_database *database, struct routines *ret
 bool shop_database_waits_first(struct shop_database *database, int32_t pid, bool *ret_first);
 struct shop_nature {
     bool serializable; /* transactions are, unless they say otherwise */
-    bool tables_alone; /* no table inherits, has partitions or row security, or is changed by a foreign key */
+    bool
+        tables_alone; /* no table inherits, has partitions or row security, is changed by a foreign key, or may be read by a function that ROUTINES_SQL leaves out */
 };
 
+/* What the search must know of the database: see the fields. False, with the reason on stderr. */
 bool shop_database_nature(struct shop_database *database, struct shop_nature *ret_nature);
 
 #endif

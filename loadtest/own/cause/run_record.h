@@ -52,7 +52,8 @@ struct run_record {
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT];
     char polled
         [MESSAGE_TEXT]; /* a statement that a request has repeated without success, and at which it was held; "": none */
-    bool polls_unknown; /* for such a one it is not known whether it gives up */
+    bool polls_on;      /* it is not known to give up */
+    bool polls_unknown; /* it is not known whether it gives up */
 };
 
 #endif

@@ -1,6 +1,10 @@
 /* Recognizes a request that repeats statements that have no effect. */
 #include "loadtest/own/polls/poll_history.h"
 
+#include "base/text.h"
+#include "loadtest/own/gate/wire_protocol.h"
+#include "loadtest/own/sql/statement_words.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,18 +93,6 @@ static const char *written_table(const char *text)
     return NULL;
 }
 
-/* Of the word at TEXT, without quotation marks; *RET_LENGTH is 0 if none begins there. */
-static uint32_t word_hash(const char *text, size_t *ret_length)
-{
-    uint64_t hash = 14695981039346656037U;
-    size_t length = 0;
-    for (; isalnum((unsigned char)text[length]) || text[length] == '_' || (unsigned char)text[length] > 127;
-         length++)
-        hash = add_byte(hash, (unsigned char)tolower((unsigned char)text[length]));
-    *ret_length = length;
-    return (uint32_t)(hash >> 32) | 1U;
-}
-
 /* Where the parameters begin that follow the text in brackets; its end if there are none. */
 static const char *end_of_sql(const char *text)
 {
@@ -113,31 +105,26 @@ static const char *end_of_sql(const char *text)
 /* No table is named in a quoted text or a parameter. These can be different in each run, and the search must not be. */
 static void note_words(struct poll_history *history, const char *text)
 {
-    const char *end = end_of_sql(text), *quote;
-    for (size_t length; text<end; text += length> 0 ? length : 1) {
-        uint32_t hash = word_hash(text, &length) % POLL_WORDS;
-        if (length > 0)
-            history->words[hash / 8] |= (uint8_t)(1U << hash % 8);
-        else if (*text == '\'' && (quote = strchr(text + 1, '\'')))
-            length = (size_t)(quote + 1 - text);
+    char sql[MESSAGE_TEXT];
+    struct sql_word word;
+    snprintf(sql, sizeof sql, "%.*s", (int)(end_of_sql(text) - text), text);
+    for (const char *at = sql; sql_word_next(&at, &word);) {
+        const uint32_t bit = text_hash(word.text) % POLL_WORDS;
+        if (word.kind == SQL_NAME)
+            history->words[bit / 8] |= (uint8_t)(1U << bit % 8);
+        else if (word.kind == SQL_UNKNOWN)
+            memset(history->words, 0xff, sizeof history->words);
     }
 }
 
 uint32_t poll_table(const char *text)
 {
     const char *table = written_table(text);
-    uint32_t hash = 0;
-    size_t length = 1;
-    while (table && length > 0) { /* the last part of the name */
-        table += *table == '"';
-        hash = word_hash(table, &length);
-        table += length;
-        table += *table == '"';
-        if (*table != '.')
-            return length > 0 ? hash : 0;
-        table++;
-    }
-    return 0;
+    struct sql_word word;
+    if (!table || !sql_word_next(&table, &word) || word.kind != SQL_NAME)
+        return 0;
+    const uint32_t hash = text_hash(word.text);
+    return hash ? hash : 1;
 }
 
 void poll_history_clear(struct poll_history *history)

@@ -52,7 +52,7 @@ static enum statement_effect effect_of_select(const char *text, const char *answ
         return strcmp(answer, "SELECT 0") != 0   ? EFFECT_LOCKS
                : strcasestr(text, "skip locked") ? EFFECT_REFUSED
                                                  : EFFECT_VAIN;
-    return has_one_of(text, ACTS) ? EFFECT_CHANGES : EFFECT_NONE;
+    return locks || has_one_of(text, ACTS) ? EFFECT_CHANGES : EFFECT_NONE;
 }
 
 /* It may run more than its text shows. */

@@ -158,9 +158,8 @@ static bool warn_of_polls(const struct explore_own *explore, json_t *warnings)
         explore->polled,
         explore->polls_unknown
             ? "Whether it gives up after some tries is not known, and the schedules in which it does are not in this search"
-            : "Let alone with it, it did not give up in 6 s; schedules in which it gives up later are not in this search");
-    return !*explore->polled || (!explore->polls_unknown && !*explore->polled_forever) ||
-           add_warning(warnings, text);
+            : "Let alone with it for up to 6 s, it did not give up; schedules in which it gives up later are not in this search");
+    return !*explore->polled || add_warning(warnings, text);
 }
 
 json_t *explore_own_warnings(const struct explore_own *explore)

@@ -57,9 +57,8 @@ struct explore_own {
     char overtaken[MESSAGE_TEXT],
         overtaken_open[MESSAGE_TEXT];                /* of the first schedule that had such a statement */
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT]; /* as in a record; "": none */
-    char polled[MESSAGE_TEXT];                       /* as in a record, of the first schedule */
-    char polled_forever
-        [MESSAGE_TEXT]; /* by a request that did not give up when it was alone with it; "": none */
+    char polled
+        [MESSAGE_TEXT]; /* as in a record, of the first schedule with a poll that is not known to give up; "": none */
     bool polls_unknown; /* as in a record, of all schedules */
     bool frees;         /* of --frees, and of the search that runs */
     int64_t occupied;   /* of --occupied, and of the search that runs */

@@ -9,7 +9,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { DIFFERS_MOST = 10, TAIL_LINES = 20 };
+enum {
+    DIFFERS_MOST = 10,
+    TAIL_LINES = 20,
+    TRIES_SHARE = 2, /* try_polls takes a half of the time at most */
+};
 
 /* ---- one schedule --------------------------------------------------------------------------------------------------- */
 
@@ -143,9 +147,9 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
     explore->faulted |= record->faulted;
     explore->unseen |= sold & ~stepped;
     explore->slept |= record->slept;
-    explore->polls_unknown |= record->polls_unknown;
-    if (!*explore->polled)
+    if (record->polls_on && (!*explore->polled || record->polls_unknown > explore->polls_unknown))
         memcpy(explore->polled, record->polled, sizeof explore->polled);
+    explore->polls_unknown |= record->polls_unknown;
     if (!*explore->stranger) {
         memcpy(explore->stranger, record->stranger, sizeof explore->stranger);
         memcpy(explore->host, record->host, sizeof explore->host);
@@ -395,27 +399,26 @@ static bool search_shared(struct explore_own *explore, int64_t limit_us)
     return outcome == SEARCH_RAN || outcome == SEARCH_DONE;
 }
 
-/* Finds out before the search, which must not change its choices, whether a request that polls gives up. */
-static bool try_polls(struct explore_own *explore)
+/* Finds out before the search, which must not change its choices, whether a request that polls gives up. Ends at LIMIT_US, monotonic. */
+static bool try_polls(struct explore_own *explore, int64_t limit_us)
 {
     bool done = false;
-    char forever[MESSAGE_TEXT];
     runner_occupy(explore->runner, 0, false);
     runner_set(explore->runner, (size_t)explore->requests, false);
-    for (unsigned steps = 0; !done && steps < RUN_STEPS_MAX && !interrupted(); steps++) {
-        if (!runner_try_polls(explore->runner, steps, &done, forever))
+    for (unsigned steps = 0;
+         !done && steps < RUN_STEPS_MAX && !interrupted() && (steps == 0 || monotonic_us() < limit_us);
+         steps++)
+        if (!runner_try_polls(explore->runner, steps, &done))
             return false;
-        if (*forever)
-            memcpy(explore->polled_forever, forever, sizeof explore->polled_forever);
-    }
     return !interrupted();
 }
 
 bool explore_own_search(struct explore_own *explore)
 {
-    if (!try_polls(explore))
-        return false;
     int64_t begin = monotonic_us(), limit_us = begin + explore->time_limit_ms * 1000;
+    if (!try_polls(explore, begin + explore->time_limit_ms * 1000 / TRIES_SHARE))
+        return false;
+    begin = monotonic_us();
     enum search_outcome outcome = run_search(explore, &explore->search, limit_us);
     explore->us = monotonic_us() - begin;
     bool well = (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && look_for_sleepers(explore) &&

@@ -173,46 +173,50 @@ bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct 
     return well;
 }
 
-/* Lets ACTOR run as far as it can without the others. RET_COUNT: of its steps. */
+/* Lets ACTOR run as far as it can without the others, up to MOST steps. A poll of which it is known that it gives up does so. RET_COUNT: of its steps. */
 static bool run_actor(struct request_runner *runner, unsigned actor, unsigned most, unsigned *ret_count)
 {
-    const struct transition step = {.actor = (uint8_t)actor, .kind = TRANSITION_STEP};
     struct transition choices[ENABLED_MAX];
-    bool well = true, can = true;
-    *ret_count = 0;
-    while (well && can && *ret_count < most) {
-        size_t count = runner_enabled(runner, choices);
-        can = false;
-        for (size_t i = 0; i < count; i++)
-            can |= choices[i].actor == actor && choices[i].kind == TRANSITION_STEP;
-        well = !can || runner_apply(runner, step);
-        *ret_count += can;
+    bool can = true;
+    for (*ret_count = 0; can && *ret_count < most; *ret_count += can) {
+        size_t count = runner_enabled(runner, choices), i = 0;
+        while (i < count && (choices[i].actor != actor ||
+                             (choices[i].kind != TRANSITION_STEP && choices[i].kind != TRANSITION_TIMEOUT)))
+            i++;
+        can = i < count;
+        if (can && !runner_apply(runner, choices[i]))
+            return false;
     }
+    return true;
+}
+
+/* Of the poll at which ACTOR is held, if it is not known, finds out whether it gives up. RET_GAVE_UP: it did. */
+static bool try_poll(struct request_runner *runner, struct actor *actor, bool *ret_gave_up)
+{
+    enum poll_end end = POLL_GOES_ON;
+    const uint64_t poll = runner_polls(runner, actor);
+    bool well = true;
+    if (poll && known_polls_end(&runner->known, poll) == POLL_UNKNOWN) {
+        struct run_step *step = runner_add_step(runner, actor->number, TRANSITION_TIMEOUT);
+        well = step && runner_wait_out(runner, actor, step, &end) && runner_wake_waiters(runner);
+        known_polls_add(&runner->known, poll, end);
+    }
+    *ret_gave_up = end == POLL_GIVES_UP;
     return well;
 }
 
-bool runner_try_polls(struct request_runner *runner, unsigned steps, bool *ret_done,
-                      char ret_forever[static MESSAGE_TEXT])
+bool runner_try_polls(struct request_runner *runner, unsigned steps, bool *ret_done)
 {
     struct transition choices[ENABLED_MAX];
-    struct actor *b = &runner->actors[1];
-    enum poll_end end = POLL_UNKNOWN;
     unsigned count;
     bool well = runner_start(runner) && run_actor(runner, 0, steps, &count);
     *ret_done = !well || count < steps;
-    ret_forever[0] = '\0';
-    well = well && (*ret_done || run_actor(runner, 1, RUN_STEPS_MAX, &count));
-    gate_lock(runner->settings.gate);
-    uint64_t poll = *ret_done ? 0 : runner_polls(runner, b);
-    if (well && poll && known_polls_end(&runner->known, poll) == POLL_UNKNOWN) {
-        struct run_step *step = runner_add_step(runner, 1, TRANSITION_TIMEOUT);
-        snprintf(ret_forever, MESSAGE_TEXT, "%s", gate_connection(runner->settings.gate, b->at)->text);
-        well = step && runner_wait_out(runner, b, step, &end) && runner_wake_waiters(runner);
-        known_polls_add(&runner->known, poll, end);
-        if (end == POLL_GIVES_UP)
-            ret_forever[0] = '\0';
+    for (bool goes_on = !*ret_done; well && goes_on;) {
+        well = run_actor(runner, 1, RUN_STEPS_MAX, &count);
+        gate_lock(runner->settings.gate);
+        well = well && try_poll(runner, &runner->actors[1], &goes_on);
+        gate_unlock(runner->settings.gate);
     }
-    gate_unlock(runner->settings.gate);
     while (well && runner_enabled(runner, choices) > 0)
         well = runner_apply(runner, choices[0]);
     return runner_end(runner) && well;
@@ -280,13 +284,16 @@ bool runner_pass_time_sql(struct request_runner *runner)
 
 void runner_note_polls(struct request_runner *runner)
 {
+    struct run_record *record = &runner->record;
     for (size_t i = 0; i < runner->settings.requests; i++) {
-        uint64_t poll = runner_polls(runner, &runner->actors[i]);
-        if (!poll)
+        const uint64_t poll = runner_polls(runner, &runner->actors[i]);
+        const enum poll_end end = known_polls_end(&runner->known, poll);
+        const bool goes_on = end != POLL_GIVES_UP, is_unknown = end == POLL_UNKNOWN;
+        if (!poll || (*record->polled && record->polls_on >= goes_on && record->polls_unknown >= is_unknown))
             continue;
-        if (!*runner->record.polled)
-            snprintf(runner->record.polled, sizeof runner->record.polled, "%s",
-                     gate_connection(runner->settings.gate, runner->actors[i].at)->text);
-        runner->record.polls_unknown |= known_polls_end(&runner->known, poll) == POLL_UNKNOWN;
+        snprintf(record->polled, sizeof record->polled, "%s",
+                 gate_connection(runner->settings.gate, runner->actors[i].at)->text);
+        record->polls_on |= goes_on;
+        record->polls_unknown |= is_unknown;
     }
 }

@@ -63,10 +63,8 @@ void runner_learn(struct request_runner *runner);
 bool runner_locks_session(const struct request_runner *runner);
 
 /* Runs A for STEPS statements and then B alone. If B then polls PostgreSQL, it gets some time alone, to find out whether it gives up; the
- * searches after that let it do so at every point (TRANSITION_TIMEOUT). Then both run to their ends. RET_DONE: A has fewer statements. RET_FOREVER:
- * what B has repeated without an end; "" if it did not. */
-bool runner_try_polls(struct request_runner *runner, unsigned steps, bool *ret_done,
-                      char ret_forever[static MESSAGE_TEXT]);
+ * searches after that let it do so at every point (TRANSITION_TIMEOUT). Then both run to their ends. RET_DONE: A has fewer statements. */
+bool runner_try_polls(struct request_runner *runner, unsigned steps, bool *ret_done);
 /* From now on each poll may be waited out, also one of which it is not known how it ends. */
 void runner_wait_out_all(struct request_runner *runner);
 

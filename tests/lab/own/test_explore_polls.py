@@ -128,6 +128,7 @@ PROTECTIONS = {
     "early": early,
     "three-tries": locked(insert, release, 3),
     "three-tries-then-without": locked(insert, release, 3, read_and_write),
+    "three-tries-then-lease": locked(insert, release, 3, locked(lease, release)),
     "optimistic": optimistic,
     "old-version": waits_for_the_old_version,
     "tries-for-ever": tries_for_ever,
@@ -194,6 +195,12 @@ def test_a_service_that_goes_on_without_the_lock(services):
     assert found["verdict"] == "oversold" and shown["reproduced"] == 10 and "!timeout" in shown["schedule"], found
     replayed = explore(services, "three-tries-then-without", "--instances", 2, "--replay", shown["schedule"])
     assert replayed.returncode == 1 and "NOT clean" in replayed.stdout, replayed.stdout + replayed.stderr
+
+
+def test_the_poll_that_goes_on_is_named(services):
+    """The other one, which gives up, comes first."""
+    found = searched(services, "three-tries-then-lease", "--max-schedules", 30)
+    assert "'', now())" in polls(found)[0], found
 
 
 def test_an_optimistic_retry_is_no_lock(services):

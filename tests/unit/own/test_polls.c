@@ -58,6 +58,8 @@ static void test_effects(void **state)
         {"SELECT pg_try_advisory_lock(1)", "t", "", EFFECT_CHANGES},
         {"SELECT pg_try_advisory_lock(1), pg_try_advisory_lock(2)", "f, t", "", EFFECT_CHANGES},
         {"SELECT 1 FROM lock FOR UPDATE", "1", "", EFFECT_LOCKS},
+        {"WITH a AS (SELECT 1 FROM lock FOR UPDATE) SELECT * FROM a", "1", "", EFFECT_CHANGES},
+        {"WITH a AS (SELECT 1) SELECT 1 FROM lock, a FOR SHARE", "1", "", EFFECT_CHANGES},
         {"INSERT INTO lock VALUES (1)", "INSERT 0 1", "", EFFECT_CHANGES},
         {"UPDATE lock SET owner = 'a' RETURNING id", "7", "", EFFECT_CHANGES},
         {"UPDATE lock SET owner = 'a'", "UPDATE 10", "", EFFECT_CHANGES},
@@ -138,6 +140,22 @@ static void test_a_word_in_a_parameter_names_no_table(void **state)
     sends(A, "UPDATE product SET count = 0", "UPDATE 1");
     assert_false(
         repeats(C, "UPDATE lock SET a = 1 WHERE EXISTS (SELECT 1 FROM product WHERE tags = ARRAY [1])"));
+}
+
+static void test_a_table_between_quotation_marks_that_end_no_text(void **state)
+{
+    static const char *const POLLS[] = {"UPDATE lock SET a = 1 /* don't */ FROM product WHERE b = 'x'",
+                                        "UPDATE lock SET a = E'\\'' FROM product WHERE b = 'x'"};
+    (void)state;
+    for (size_t i = 0; i < sizeof POLLS / sizeof *POLLS; i++) {
+        sends(B, POLLS[i], "UPDATE 0");
+        assert_true(repeats(B, POLLS[i]));
+        sends(A, "UPDATE /* don't */ product SET count = 0", "UPDATE 1");
+        assert_false(repeats(B, POLLS[i]));
+    }
+    sends(B, "UPDATE lock SET a = 1 WHERE b = 'x", "UPDATE 0"); /* what follows is not known */
+    sends(A, "UPDATE product SET count = 0", "UPDATE 1");
+    assert_false(repeats(B, "UPDATE lock SET a = 1 WHERE b = 'x"));
 }
 
 static void test_a_change_counts_when_it_is_committed(void **state)
@@ -285,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_try_in_vain_is_held_until_another_request_changes_the_table, set_up),
         cmocka_unit_test_setup(test_what_is_not_known_to_leave_the_table_alone_wakes, set_up),
         cmocka_unit_test_setup(test_a_word_in_a_parameter_names_no_table, set_up),
+        cmocka_unit_test_setup(test_a_table_between_quotation_marks_that_end_no_text, set_up),
         cmocka_unit_test_setup(test_a_change_counts_when_it_is_committed, set_up),
         cmocka_unit_test_setup(test_a_statement_that_reads_more_waits_with_an_old_snapshot, set_up),
         cmocka_unit_test_setup(test_a_round_of_three_transactions, set_up),
