@@ -110,11 +110,11 @@ def test_every_search_is_complete(every):
 
 def test_a_fair_lock_is_searched_with_two_waiters(every):
     fair = {name: row["three_orders"] for name, row in every.items() if "three_orders" in row}
-    assert fair.pop("zookeeper-naive")["stuck_locks"] > 0
+    assert fair.pop("zookeeper-naive")["stuck_locks"] > 0  # needs two preemptions
     assert set(fair) == {"redis-fair", "zookeeper", "zookeeper-herd", "zookeeper-fenced", "curator", "etcd", "etcd-fenced"}
     for row in fair.values():
         assert (row["quantities"], row["stock"], row["verdict"], row["stuck_locks"]) == ([1, 1, 1], 1, "ok", 0), row
-        assert row["schedules"] >= 15 and not row["complete"], row
+        assert row["schedules"] >= 60 and row["bound"] == 2 and not row["complete"], row
 
 
 def test_flaws_that_load_shows_are_found_and_no_others(every):

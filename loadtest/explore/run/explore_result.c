@@ -46,7 +46,7 @@ static const struct column COLUMNS[] = {
     {"larger_orders.oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1,
      "schedules of the second search that oversold"},
     {"three_orders.schedules", "three orders", COLUMN_NUMBER, 0, SHOW_CSV, 0,
-     "schedules of the third search: three orders of one unit, a stock of one, and at most one preemption; only of locks that declare to "
+     "schedules of the third search: three orders of one unit, a stock of one, and at most two preemptions; only of locks that declare to "
      "be fair"},
     {"false_refusals", "false refusals", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
      "schedules in which an order was refused as sold out although enough units were left"},
@@ -63,16 +63,17 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-/* A row of a fair lock has the search with three orders; results of earlier versions have none. */
-static bool has_three_orders(const json_t *document)
+/* The first row of a fair lock's search with three orders; NULL: results of earlier versions have none. */
+static const json_t *three_orders_of(const json_t *document)
 {
     const json_t *rows = json_object_get(document, "rows"), *row;
     size_t i;
     json_array_foreach(rows, i, row) {
-        if (json_object_get(row, "three_orders"))
-            return true;
+        const json_t *three = json_object_get(row, "three_orders");
+        if (three)
+            return three;
     }
-    return false;
+    return NULL;
 }
 
 static void print_title(const json_t *document, char *ret_title, size_t size)
@@ -89,9 +90,12 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
         ret_title + used, size - used, " of %" PRId64 " orders (quantity %s) with a stock of %" PRId64,
         result_number(settings, "actors"), quantities ? quantities : "?", result_number(settings, "stock"));
     if (json_is_true(json_object_get(settings, "larger_orders")) && used < size)
-        snprintf(ret_title + used, size - used, "; then of 2 orders (quantity 2) with a stock of 3%s",
-                 has_three_orders(document) ? "; of fair locks also of 3 orders with at most one preemption"
-                                            : "");
+        used += (size_t)snprintf(ret_title + used, size - used,
+                                 "; then of 2 orders (quantity 2) with a stock of 3");
+    const json_t *three = three_orders_of(document);
+    if (three && used < size)
+        snprintf(ret_title + used, size - used, "; of fair locks also of 3 orders with at most %s",
+                 result_number(three, "bound") == 2 ? "two preemptions" : "one preemption");
 }
 
 static void print_headline(const json_t *document, char *ret_headline, size_t size)

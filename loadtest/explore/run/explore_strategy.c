@@ -196,6 +196,8 @@ static bool add_further(json_t *row, const char *name, const struct explore_plan
         added &= json_array_append_new(quantities, json_integer(plan->quantities[i])) == 0;
     added &= json_object_set_new(further, "stock", json_integer(plan->stock)) == 0;
     added &= json_object_set_new(further, "quantities", quantities) == 0;
+    if (plan->three)
+        added &= json_object_set_new(further, "bound", json_integer(plan->limits.bound)) == 0;
     added &= json_object_set_new(row, "verdict", json_string(verdict_name(verdict))) == 0;
     for (size_t i = 0; i < sizeof TAKEN_OVER / sizeof TAKEN_OVER[0] && added; i++) {
         json_t *member = json_object_get(further, TAKEN_OVER[i]);
