@@ -87,6 +87,13 @@ static bool restock(struct check *check)
     return shop_service_restock(&check->service, check->database, check->settings->stock, &check->before);
 }
 
+static void say_not_sold(struct check *check, const struct shop_answer *answer)
+{
+    shop_say_not_sold(&check->settings->description, answer, check->before.left);
+    if (!answer->status)
+        shop_database_say_open(check->database);
+}
+
 /* One request that has to succeed: it shows mistakes of the file before the load would bury them. */
 static bool probe(struct check *check)
 {
@@ -99,7 +106,7 @@ static bool probe(struct check *check)
     if (answer.meaning == SHOP_SOLD || answer.meaning == SHOP_ACCEPTED)
         return shop_database_settle(check->database);
     if (!interrupted() && shop_service_runs(&check->service))
-        shop_say_not_sold(description, &answer, check->before.left);
+        say_not_sold(check, &answer);
     return false;
 }
 
@@ -191,6 +198,8 @@ static json_t *run_once(struct check *check, int64_t number)
     progress_step_done(&check->progress);
     if (!well && interrupted())
         keep_part(check, number);
+    else if (!well && check->answers.unanswered > 0)
+        shop_database_say_open(check->database);
     if (!well)
         return NULL;
     const struct check_counts counts = count(check, &after);

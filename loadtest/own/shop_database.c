@@ -114,6 +114,15 @@ void shop_database_close(struct shop_database *database)
     free(database);
 }
 
+/* The SQL of MEMBER failed: a fault of it, or of a session that holds a lock. */
+static void say_failed(struct shop_database *database, const char *member)
+{
+    char error[300];
+    snprintf(error, sizeof error, "%s", db_error(database->db));
+    shop_complain(database->description, member, "fails: %s. Correct the SQL", error);
+    shop_database_say_open(database);
+}
+
 /* ---- scripts ------------------------------------------------------------------------------------------- */
 
 bool shop_database_load(struct shop_database *database)
@@ -133,7 +142,7 @@ bool shop_database_reset(struct shop_database *database)
         if (!sql)
             complain("out of memory");
         else if (!well)
-            shop_complain(description, member, "fails: %s. Correct the SQL", db_error(database->db));
+            say_failed(database, member);
         free(sql);
     }
     return well;
@@ -160,7 +169,7 @@ static const char *ask(struct shop_database *database, const struct question *qu
     struct db *db = database->db;
     wait_from_now(db);
     if (db_run(db, &question->statement, NULL, ret_rows) != DB_OK) {
-        shop_complain(description, question->member, "fails: %s. Correct the SQL", db_error(db));
+        say_failed(database, question->member);
         return NULL;
     }
     int rows = PQntuples(*ret_rows), columns = PQnfields(*ret_rows);
@@ -226,7 +235,7 @@ bool shop_database_expire(struct shop_database *database, int64_t *ret_rows)
     *ret_rows = status == DB_OK ? db_cell_number(rows, 0, 0) : -1;
     if (status == DB_OK || status == DB_LOCK_TIMEOUT)
         return true;
-    shop_complain(database->description, "expires", "fails: %s. Correct the SQL", db_error(database->db));
+    say_failed(database, "expires");
     return false;
 }
 
@@ -284,6 +293,25 @@ bool shop_database_has_session(struct shop_database *database, int32_t pid, bool
     }
     *ret_has = PQntuples(rows) > 0;
     return true;
+}
+
+void shop_database_say_open(struct shop_database *database)
+{
+    static const struct statement ST_OPEN = {
+        "own_open",
+        "SELECT count(*) FILTER (WHERE open), count(*) FILTER (WHERE wait_event_type = 'Lock'),"
+        " min(query) FILTER (WHERE open) FROM (SELECT *, state = 'idle in transaction' AS open"
+        " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()) AS session",
+        0};
+    AUTO_RESULT rows = NULL;
+    wait_from_now(database->db);
+    if (db_ready(database->db) != DB_OK || db_run(database->db, &ST_OPEN, NULL, &rows) != DB_OK ||
+        PQntuples(rows) != 1 || db_cell_number(rows, 0, 0) == 0)
+        return;
+    complain("Open transactions that send nothing: %" PRId64
+             ", of which one ran '%.150s' last. Sessions that wait for a lock: %" PRId64
+             ". A request that keeps its connection and takes a second one from a pool can wait forever",
+             db_cell_number(rows, 0, 0), PQgetvalue(rows, 0, 2), db_cell_number(rows, 0, 1));
 }
 
 /* ---- what runs inside a statement ------------------------------------------------------------------------ */

@@ -39,6 +39,8 @@ bool shop_database_settle(struct shop_database *database);
  * SHOP_BLOCKERS_MAX, only as many. */
 bool shop_database_blockers(struct shop_database *database, int32_t pid,
                             int32_t ret_pids[static SHOP_BLOCKERS_MAX], size_t *ret_count);
+/* Something waited too long: says on stderr, if there are transactions that are open and send nothing, how many, and what one ran last. */
+void shop_database_say_open(struct shop_database *database);
 /* Is there a session of process PID? */
 bool shop_database_has_session(struct shop_database *database, int32_t pid, bool *ret_has);
 

@@ -207,10 +207,16 @@ static void say_serial(const struct run_shapes *run, char ret_text[static CAUSE_
 static void say_stuck(const struct run_record *record, char ret_text[static CAUSE_TEXT])
 {
     size_t length = (size_t)snprintf(ret_text, CAUSE_TEXT, "No request could continue");
+    bool inside = false;
     for (unsigned actor = 0; actor < ACTORS_MAX; actor++) {
         size_t last = record->count;
         for (size_t i = 0; i < record->count; i++)
             last = record->steps[i].actor == actor ? i : last;
+        if (last < record->count && record->steps[last].after == REQUEST_INSIDE && !*record->polled) {
+            inside = true;
+            length += (size_t)snprintf(ret_text + length, CAUSE_TEXT - length,
+                                       ", %c waits in the program after (%zu)", 'A' + (char)actor, last + 1);
+        }
         if (last == record->count || record->steps[last].after != REQUEST_BLOCKED)
             continue;
         for (unsigned other = 0; other < ACTORS_MAX; other++)
@@ -224,6 +230,11 @@ static void say_stuck(const struct run_record *record, char ret_text[static CAUS
             ": one repeats '%.150s' without success, and no other request can change that any more. Release each lock on "
             "every path, and give up after a few tries.",
             record->polled);
+    else if (inside)
+        snprintf(
+            ret_text + length, CAUSE_TEXT - length,
+            ". What it waits for, another request has: a lock of the program, or a connection of the pool if "
+            "a request takes two. Let a request use one connection, and release each lock on every path.");
     else
         snprintf(ret_text + length, CAUSE_TEXT - length,
                  ". Take locks in the same sequence everywhere, and release each lock on every path.");

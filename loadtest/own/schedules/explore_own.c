@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { GRACE_MS = 3000 };
-enum { REPLAYS = 10, SHARED_REPLAYS = 3 }; /* a replay with a shared connection starts the service again */
+enum { REPLAYS = 10, SLOW_REPLAYS = 3 }; /* a replay with a shared connection starts the service again */
 
 #define AT(member) offsetof(struct explore_own, member)
 
@@ -193,10 +193,11 @@ static bool explore_all(struct explore_own *explore, json_t *shown)
     bool well = explore_own_search(explore);
     size_t count = explore->show > 1 ? (size_t)explore->show : 1;
     for (size_t i = 0; i < explore->worst_count && i < count && well && (i == 0 || !interrupt_came()); i++) {
-        schedule = explore_own_show(explore, &explore->worst[i],
-                                    i > 0                            ? 1
-                                    : explore->worst[i].occupied > 0 ? SHARED_REPLAYS
-                                                                     : REPLAYS);
+        schedule = explore_own_show(
+            explore, &explore->worst[i],
+            i > 0                                                                          ? 1
+            : explore->worst[i].occupied > 0 || explore->worst[i].verdict == VERDICT_STUCK ? SLOW_REPLAYS
+                                                                                           : REPLAYS);
         if (i > 0 && interrupt_came()) { /* its last repetition may have ended in the middle */
             json_decref(schedule);
             break;

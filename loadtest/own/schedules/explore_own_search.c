@@ -64,7 +64,7 @@ static bool warm_up_again(struct explore_own *explore)
 
 bool explore_own_start(struct explore_own *explore, size_t occupied, bool frees, bool reads_stock)
 {
-    if (occupied > 0 && !warm_up_again(explore))
+    if ((occupied > 0 || runner_starts_again(explore->runner)) && !warm_up_again(explore))
         return false;
     runner_occupy(explore->runner, occupied, frees);
     runner_set(explore->runner, (size_t)explore->requests, reads_stock);
@@ -272,13 +272,25 @@ static void say_no_order(const struct explore_own *explore, const struct run_rec
     print_log_tail(explore->service.log[0], TAIL_LINES);
 }
 
+/* Says, if it was not answered, what it holds: the next run would wait for that. */
+static bool hangs_alone(struct explore_own *explore)
+{
+    const struct run_record *record = runner_record(explore->runner);
+    const struct shop_answer *answer = &record->answers[0];
+    if (answer->status || record->count == 0 || !shop_service_runs(&explore->service))
+        return false;
+    shop_say_not_sold(&explore->description, answer, explore->before.left);
+    shop_database_say_open(explore->database);
+    return true;
+}
+
 /* One request alone, to see that the service works and to measure how long it is silent; then all, so that pools fill. */
 bool explore_own_warm_up(struct explore_own *explore)
 {
     runner_set(explore->runner, 1, false);
     for (int i = 0; i < 2; i++) { /* the first may open connections */
         runner_watch(explore->runner, i > 0);
-        if (!run_first(explore))
+        if (!run_first(explore) || hangs_alone(explore))
             return false;
     }
     runner_watch(explore->runner, false);

@@ -111,6 +111,11 @@ static bool start_again(struct request_runner *runner)
     return true;
 }
 
+bool runner_starts_again(const struct request_runner *runner)
+{
+    return runner->stopped;
+}
+
 bool runner_send(struct request_runner *runner, struct actor *actor)
 {
     const struct shop_description *description = runner->settings.service->description;
@@ -381,6 +386,19 @@ static bool await_ends(struct request_runner *runner)
     }
 }
 
+/* A request that was ended has left its transaction open, in a connection that the program keeps. With the gate's lock. */
+static bool left_open(struct request_runner *runner)
+{
+    bool crashed = false, open = false;
+    for (size_t i = 0; i < runner->settings.requests; i++)
+        crashed |= runner->actors[i].crashed;
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
+        const struct gate_connection *connection = gate_connection(runner->settings.gate, i);
+        open |= connection->used && connection->server == RUNS_POSTGRES && connection->transaction != 'I';
+    }
+    return crashed && open;
+}
+
 bool runner_end(struct request_runner *runner)
 {
     struct gate *gate = runner->settings.gate;
@@ -396,6 +414,7 @@ bool runner_end(struct request_runner *runner)
     /* Requests that occupy connections have done nothing so far, and may do something when they lose them. So the service is stopped before
      * that, with all that its pool has kept. */
     const bool stops = runner->occupied > 0;
+    const bool keeps = all_ended && left_open(runner);
     bool read = false;
     if (stops) {
         gate_unlock(gate);
@@ -405,7 +424,7 @@ bool runner_end(struct request_runner *runner)
         runner->stopped = true;
         gate_lock(gate);
     }
-    if (!all_ended || stops) {
+    if (!all_ended || stops || keeps) {
         gate_cut(gate);
         gate_hold(gate, false);
         limit_requests(runner);
@@ -413,7 +432,7 @@ bool runner_end(struct request_runner *runner)
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         gate_connection(gate, i)->deadlock = false;
     gate_unlock(gate);
-    if (!stops && !all_ended && !await_ends(runner)) {
+    if (!stops && (!all_ended || keeps)) { /* a program may keep what was cut, and fail from then on */
         shop_service_stop(runner->settings.service);
         runner->stopped = true;
     }

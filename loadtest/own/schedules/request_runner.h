@@ -70,6 +70,8 @@ void runner_wait_out_all(struct request_runner *runner);
 
 /* Resets, and sends the requests up to their first statements. The functions return false having said why on stderr. */
 bool runner_start(struct request_runner *runner);
+/* Will runner_start start the service, because the last schedule has left requests without an end? */
+bool runner_starts_again(const struct request_runner *runner);
 /* The requests that are held, and the faults that can happen, as transitions; returns their number, at most ENABLED_MAX. */
 size_t runner_enabled(struct request_runner *runner, struct transition *ret_transitions);
 /* TRANSITION_STEP lets the actor run to its next statement, or until it waits, or to its answer; and those that waited for it.

@@ -28,7 +28,11 @@ def described(folder, **members):
 
 
 def explore(description, protection, *options):
-    command = [BUILD / "loadtest", "explore", description, "--env", f"PROTECTION={protection}", *map(str, options)]
+    return loadtest("explore", description, protection, *options)
+
+
+def loadtest(name, description, protection, *options):
+    command = [BUILD / "loadtest", name, description, "--env", f"PROTECTION={protection}", *map(str, options)]
     env = {"NODE_PATH": MODULES} | os.environ
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=240 * PATIENCE, check=False)
 

@@ -1,9 +1,11 @@
 """What other requests do inside a statement, and on a connection of the pool that two requests share: `loadtest explore` finds it, or does not say
 clean."""
 
+import json
+
 import pytest
 
-from explored import PYTHON, described, explore, result
+from explored import PYTHON, described, explore, loadtest, result
 from test_check import sample_needs
 
 # A service that sells with one statement outside a transaction, or takes a connection of a small pool for each statement.
@@ -13,7 +15,7 @@ import psycopg2
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 POOL = queue.LifoQueue()
-for _ in range(3):
+for _ in range(int(os.environ.get("POOL", 3))):
     POOL.put(None)
 
 
@@ -61,6 +63,24 @@ def session_lock():
         run("SELECT pg_advisory_unlock(1)")
 
 
+def two_connections():
+    """Writes to a log over a second connection while the first one has a transaction."""
+    first = take()
+    first.autocommit = False
+    try:
+        with first, first.cursor() as cursor:
+            cursor.execute("UPDATE product SET count = count - 1 WHERE id = 1 AND count >= 1")
+            if cursor.rowcount < 1:
+                return False
+            run("INSERT INTO log DEFAULT VALUES")
+            cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (1, 1)")
+            return True
+    finally:
+        if not first.closed:
+            first.autocommit = True
+        POOL.put(first)
+
+
 class Shop(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -74,7 +94,8 @@ class Shop(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         way = os.environ["PROTECTION"]
         try:
-            sold = in_pool() if way == "pool" else session_lock() if way == "session-lock" else run(os.environ["STATEMENT"])
+            ways = {"pool": in_pool, "session-lock": session_lock, "two-connections": two_connections}
+            sold = ways[way]() if way in ways else run(os.environ["STATEMENT"])
             self.reply(201 if sold else 409)
         except psycopg2.Error as error:
             self.reply(409 if "sold out" in str(error) else 500)
@@ -177,3 +198,26 @@ def test_a_request_that_keeps_its_connection(tmp_path):
     found = result(path, "for-update")
     assert found["verdict"] == "clean" and found["pool"] == {"connections": 10, "clean": 1, "shared": 0}, found
     assert "first had ended: they never took turns on it." in " ".join(explore(path, "for-update").stdout.split())
+
+
+HANGS = "Open transactions that send nothing: 1, of which one ran 'UPDATE product SET count"
+
+
+@pytest.mark.parametrize(("command", "pool"), [("check", 3), ("check", 1), ("explore", 1)])
+def test_requests_that_wait_for_a_second_connection(tmp_path, command, pool):
+    sample_needs("python")
+    path = service(tmp_path, "", POOL=str(pool))
+    text = json.loads(path.read_text(encoding="utf-8")) | {"timeout_ms": 1000}
+    path.write_text(json.dumps(text), encoding="utf-8")
+    ran = loadtest(command, path, "two-connections")
+    assert ran.returncode == 3 and HANGS in ran.stderr and "was not answered" in ran.stderr, ran.stderr
+
+
+@pytest.mark.long
+def test_a_stuck_schedule_does_not_spoil_the_next_one(tmp_path):
+    """The program keeps the connections that were cut, and would fail from then on."""
+    sample_needs("python")
+    found = result(service(tmp_path, "", POOL="2"), "two-connections")
+    shown = found["counterexample"]
+    assert [row["verdict"] for row in found["rows"]] == ["stuck"] and shown["reproduced"] == shown["replays"], found
+    assert "waits in the program after (1)" in shown["cause"], shown

@@ -430,8 +430,15 @@ static void test_who_waits_for_whom(void **state)
     waited('A', LOCK, "");
     record.steps[0].after = REQUEST_BLOCKED;
     sent('B', "", "");
-    record.steps[1].after = REQUEST_INSIDE;
+    record.steps[1].after = REQUEST_BLOCKED;
     expect_of(VERDICT_STUCK, "No request could continue, A waits for B (1). Take locks");
+    waited('A', LOCK, "");
+    record.steps[0].after = REQUEST_BLOCKED;
+    sent('B', "", "");
+    record.steps[1].after = REQUEST_INSIDE;
+    expect_of(
+        VERDICT_STUCK,
+        "No request could continue, A waits for B (1), B waits in the program after (2). What it waits for, another");
 }
 
 /* ---- the notation --------------------------------------------------------------------------------------------------- */
