@@ -2,6 +2,7 @@
 #include "loadtest/bench/cases.h"
 
 #include "base/secret.h"
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/client/class_pages.h"
 #include "loadtest/stats/median.h"
@@ -410,9 +411,9 @@ static bool choose(const struct bench_case *cases, size_t count, const char *wor
             found = ret_wanted[i] = true;
     if (found)
         return true;
-    fprintf(stderr, "loadtest bench: --only '%.*s' matches nothing (valid:", (int)length, word);
+    plain_print(stderr, "loadtest bench: --only '%.*s' matches nothing (valid:", (int)length, word);
     for (size_t i = 0; i < count; i++)
-        fprintf(stderr, " %s", cases[i].name);
+        plain_print(stderr, " %s", cases[i].name);
     fputs(")\n", stderr);
     return false;
 }

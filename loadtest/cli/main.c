@@ -1,6 +1,7 @@
 /* The load test: finds oversells, measures what each strategy costs, and prints what it found. */
 #include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/cli/plain_text.h"
 #include "service/engine/strategy_validate.h"
 
 #include <errno.h>
@@ -76,9 +77,9 @@ static int run(int argc, char **argv)
         if (strcmp(argv[1], COMMANDS[i].name) == 0)
             return COMMANDS[i].run(argc - 1, argv + 1);
 
-    fprintf(stderr, "loadtest: unknown command '%s' (valid:", argv[1]);
+    plain_print(stderr, "loadtest: unknown command '%s' (valid:", argv[1]);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(stderr, " %s", COMMANDS[i].name);
+        plain_print(stderr, " %s", COMMANDS[i].name);
     fputs(")\n", stderr);
     return ENDED_USAGE;
 }

@@ -1,6 +1,8 @@
 /* A command line as a table: parsed, checked and printed as help from the same rows. */
 #include "loadtest/cli/options.h"
 
+#include "loadtest/cli/plain_text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -210,9 +212,9 @@ __attribute__((format(printf, 2, 3))) static enum options_outcome bad(const stru
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%s%s: ", program(line), line->name);
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\nSee %s%s --help.\n", program(line), line->name);
+    plain_print(stderr, "%s%s: ", program(line), line->name);
+    plain_vprint(stderr, format, arguments);
+    plain_print(stderr, "\nSee %s%s --help.\n", program(line), line->name);
     va_end(arguments);
     return OPTIONS_BAD;
 }
@@ -230,11 +232,11 @@ static const struct option_row *find_row(const struct command_line *line, const 
 
 static enum options_outcome unknown_option(const struct command_line *line, const char *word)
 {
-    fprintf(stderr, "%s%s: unknown option '%s' (valid:", program(line), line->name, word);
+    plain_print(stderr, "%s%s: unknown option '%s' (valid:", program(line), line->name, word);
     struct cursor cursor = {0};
     size_t offset;
     for (const struct option_row *row; (row = next_row(line, &cursor, &offset));)
-        fprintf(stderr, " %s", row->name);
+        plain_print(stderr, " %s", row->name);
     fputs(" --help)\n", stderr);
     return OPTIONS_BAD;
 }
@@ -265,8 +267,8 @@ static enum options_outcome store(const struct command_line *line, const struct 
             *(double *)at = real;
             return OPTIONS_OK;
         }
-        fprintf(stderr, "%s%s: %s '%s' is not valid (a number from %" PRId64 "%s to %" PRId64 "%s)\n",
-                program(line), line->name, row->name, value, row->min, suffix, row->max, suffix);
+        plain_print(stderr, "%s%s: %s '%s' is not valid (a number from %" PRId64 "%s to %" PRId64 "%s)\n",
+                    program(line), line->name, row->name, value, row->min, suffix, row->max, suffix);
         return OPTIONS_BAD;
     case OPTION_DURATION:
         if (!parse_duration(value, &number) || number < row->min || number > row->max)
@@ -280,7 +282,8 @@ static enum options_outcome store(const struct command_line *line, const struct 
                 *(const char **)at = value;
                 return OPTIONS_OK;
             }
-        fprintf(stderr, "%s%s: %s '%s' is not valid (valid: ", program(line), line->name, row->name, value);
+        plain_print(stderr, "%s%s: %s '%s' is not valid (valid: ", program(line), line->name, row->name,
+                    value);
         print_choices(stderr, row);
         fputs(")\n", stderr);
         return OPTIONS_BAD;

@@ -1,6 +1,8 @@
 /* Which strategies of the service's table are meant by names and groups. */
 #include "loadtest/cli/selection.h"
 
+#include "loadtest/cli/plain_text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -58,10 +60,10 @@ static void print_valid(const json_t *table)
     size_t i;
     json_t *row;
     for (i = 0; i < GROUP_COUNT; i++)
-        fprintf(stderr, " %s", GROUPS[i]);
+        plain_print(stderr, " %s", GROUPS[i]);
     json_array_foreach(table, i, row) {
         const char *name = json_string_value(json_object_get(row, "name"));
-        fprintf(stderr, " %s", name ? name : "?");
+        plain_print(stderr, " %s", name ? name : "?");
     }
     fputs(")\n", stderr);
 }
@@ -82,7 +84,7 @@ json_t *selection_rows(const json_t *table, const char *list)
     size_t length, i;
     while (selection_next(&rest, &word, &length))
         if (!is_known(table, word, length)) {
-            fprintf(stderr, "loadtest: unknown strategy '%.*s' (valid:", (int)length, word);
+            plain_print(stderr, "loadtest: unknown strategy '%.*s' (valid:", (int)length, word);
             print_valid(table);
             return NULL;
         }
@@ -94,7 +96,7 @@ json_t *selection_rows(const json_t *table, const char *list)
         }
     }
     if (json_array_size(rows) == 0) {
-        fprintf(stderr, "loadtest: --strategies '%s' selects no strategy of this service (valid:", list);
+        plain_print(stderr, "loadtest: --strategies '%s' selects no strategy of this service (valid:", list);
         print_valid(table);
         json_decref(rows);
         return NULL;

@@ -1,4 +1,5 @@
 /* `loadtest compare`: every strategy under the same load, its promise checked, its price measured. */
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/compare/compare_result.h"
@@ -48,7 +49,7 @@ static bool parse_phases(const char *list, struct plan *plan)
     for (size_t i = 0; i < sizeof VALID / sizeof VALID[0]; i++)
         if (strcmp(list, VALID[i]) == 0)
             return true;
-    fprintf(
+    plain_print(
         stderr,
         "loadtest compare: --phases '%s' is not valid (valid: sell-out; throughput; sell-out,throughput; throughput,sell-out)\n",
         list);

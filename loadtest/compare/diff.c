@@ -1,6 +1,7 @@
 /* `loadtest diff A B`: the cells in which two strategies differ, and what that leads to. */
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/compare/comparison.h"
@@ -86,7 +87,7 @@ static json_t *diff_document(const json_t *rows, const char *a, const char *b, j
     const json_t *row_a = result_find(rows, a), *row_b = result_find(rows, b);
     json_auto_t *cells = json_array();
     if (!row_a || !row_b) {
-        fprintf(stderr, "loadtest diff: the stored result has no strategy '%s'\n", row_a ? b : a);
+        plain_print(stderr, "loadtest diff: the stored result has no strategy '%s'\n", row_a ? b : a);
         json_decref(settings);
         return NULL;
     }
@@ -124,7 +125,7 @@ static int diff_stored(const struct diff_settings *settings)
     if (!stored)
         return ENDED_USAGE;
     if (strcmp(result_kind_name(stored), "compare") != 0) {
-        fprintf(stderr, "loadtest diff: %s is not a result of compare\n", settings->results);
+        plain_print(stderr, "loadtest diff: %s is not a result of compare\n", settings->results);
         return ENDED_USAGE;
     }
     return print_diff(json_object_get(stored, "rows"), json_incref(json_object_get(stored, "settings")),

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/command/chosen_strategies.h"
 #include "loadtest/command/run_command.h"
@@ -63,8 +64,8 @@ static bool faults_valid(const char *list)
         for (i = 0; i < fault_count && !selection_word_means(word, length, faults[i].name, NULL);)
             i++;
         if (i == fault_count) {
-            fprintf(stderr, "loadtest: unknown fault '%.*s' (valid: all, or a name of this list):\n",
-                    (int)length, word);
+            plain_print(stderr, "loadtest: unknown fault '%.*s' (valid: all, or a name of this list):\n",
+                        (int)length, word);
             print_faults(stderr);
             return false;
         }

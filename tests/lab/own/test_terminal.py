@@ -79,3 +79,11 @@ def test_the_log_of_a_service(shop):
 def test_json_has_the_texts_as_they_are(shop):
     found = json.loads(explore(shop, "none", "--format", "json").stdout)
     assert any("\x9b" in step["text"] for step in found["counterexample"]["steps"]), found
+
+
+@pytest.mark.parametrize("words", [["explore", "{}"], ["explore", "--{}"], ["explore", "--format", "{}", "a.json"], ["{}"], ["check", "--stock", "{}", "a.json"],
+                                   ["report", "{}"], ["compare", "--strategies", "{}"], ["compare", "--phases", "{}"], ["faults", "--faults", "{}"],
+                                   ["bench", "--only", "{}"]])  # fmt: skip
+def test_words_of_the_command_line(words):
+    ran = loadtest(*[word.format("\033[31m") for word in words])
+    assert ran.returncode == 2 and r"\x1B[31m" in ran.stderr and not CONTROLS & set(ran.stderr), ran.stderr
