@@ -16,9 +16,11 @@ static int64_t grace_us;
 
 static void remember(int signal_number)
 {
-    signal_seen = signal_number;
-    if (signals++ == 0)
+    /* In this sequence: another thread may ask in between. */
+    if (signals == 0)
         first_us = monotonic_us();
+    signals++;
+    signal_seen = signal_number;
 }
 
 void interrupt_watch(void)

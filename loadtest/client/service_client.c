@@ -23,7 +23,6 @@ struct service_client {
     struct curl_slist *headers;
     char *url;
     bool cleaning_up;
-    long status;     /* of the last answer */
     const char *key; /* Idempotency-Key of the next call; NULL: none */
     char error[512];
 };
@@ -82,7 +81,6 @@ static bool call(struct service_client *client, const char *method, const char *
                  long expected, struct reply *ret_reply)
 {
     *ret_reply = (struct reply){0};
-    client->status = 0;
     char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
     char *url = NULL;
     if ((body && !text) || asprintf(&url, "%s%s", client->url, path) < 0) {
@@ -106,7 +104,6 @@ static bool call(struct service_client *client, const char *method, const char *
     curl_easy_setopt(client->curl, CURLOPT_XFERINFODATA, client);
     CURLcode code = curl_easy_perform(client->curl);
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &ret_reply->status);
-    client->status = ret_reply->status;
     free(text);
 
     bool well = code == CURLE_OK && (ret_reply->status < 300 || ret_reply->status == expected);
@@ -199,11 +196,6 @@ const char *service_client_url(const struct service_client *client)
 const char *service_client_error(const struct service_client *client)
 {
     return client->error;
-}
-
-long service_client_status(const struct service_client *client)
-{
-    return client->status;
 }
 
 bool service_client_failed(const struct service_client *client)

@@ -31,8 +31,6 @@ void service_client_close(struct service_client *client);
 const char *service_client_url(const struct service_client *client);
 /* What went wrong in the call that failed last: one sentence that names the call. */
 const char *service_client_error(const struct service_client *client);
-/* The status of the answer to the last call; 0: none came. */
-long service_client_status(const struct service_client *client);
 /* Says that on stderr, unless it was an interrupt. Returns false. */
 bool service_client_failed(const struct service_client *client);
 

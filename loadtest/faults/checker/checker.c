@@ -87,7 +87,7 @@ static bool nothing_to_come(struct fault_testbed *testbed, struct fault_history 
             if (interrupted())
                 return false;
             fault_history_oddity(history, service_client_error(testbed->base.clients[0]));
-            counts[i].wrong++;
+            counts[i].wrong = 1; /* however often it is asked */
             return true;
         }
         *ret_nothing = books.in_flight == 0;

@@ -314,16 +314,32 @@ static bool is_long(const struct request_runner *runner, const struct actor *act
            (actor->sent > 0 && silence > QUEUE_US && runner_pool_is_busy(runner, actor));
 }
 
+/* How long a request may run until it comes to rest, in microseconds. */
+static int64_t time_of(const struct request_runner *runner)
+{
+    return runner->settings.service->description->timeout_ms * 1000 + STUCK_US;
+}
+
+/* Says that ACTOR has taken longer, unless an interrupt ended the wait. Returns false. */
+static bool took_too_long(const struct request_runner *runner, const struct actor *actor)
+{
+    if (!interrupted())
+        shop_complain(runner->settings.service->description, "timeout_ms",
+                      "is %" PRId64
+                      ", and request %c has neither sent a statement nor ended in that time. Raise it",
+                      runner->settings.service->description->timeout_ms, 'A' + (char)actor->number);
+    return false;
+}
+
 /* With the gate's lock: waits until the actor, which runs, has come to rest. */
 bool runner_settle(struct request_runner *runner, struct actor *actor)
 {
     struct gate *gate = runner->settings.gate;
-    int64_t begin = monotonic_us(), end = begin + runner->settings.service->description->timeout_ms * 1000,
-            silent_since = begin;
+    int64_t begin = monotonic_us(), end = begin + time_of(runner), silent_since = begin;
     actor->at = NOWHERE;
     actor->blockers = 0;
     note_queues(runner);
-    while (!interrupted() && monotonic_us() < end + STUCK_US) {
+    while (!interrupted() && monotonic_us() < end) {
         if (!can_be_held(runner, actor))
             return false;
         if (has_come_to_rest(runner, actor, false)) {
@@ -361,12 +377,25 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
             return true;
         }
     }
-    if (!interrupted())
-        shop_complain(runner->settings.service->description, "timeout_ms",
-                      "is %" PRId64
-                      ", and request %c has neither sent a statement nor ended in that time. Raise it",
-                      runner->settings.service->description->timeout_ms, 'A' + (char)actor->number);
-    return false;
+    return took_too_long(runner, actor);
+}
+
+/* Waits until the statement of ACTOR, which was blocked, has ended or waits for something again. */
+static bool await_unblocked(struct request_runner *runner, struct actor *actor)
+{
+    const int64_t end = monotonic_us() + time_of(runner);
+    struct gate *gate = runner->settings.gate;
+    const size_t at = actor->at;
+    while (!gate_connection(gate, at)->has_answers && gate_connection(gate, at)->used) {
+        if (interrupted() || monotonic_us() > end)
+            return took_too_long(runner, actor);
+        if (!ask_blockers(runner, at, &actor->blockers))
+            return false;
+        if (actor->blockers != 0)
+            break;
+        gate_wait(gate, monotonic_us() + LOOK_US);
+    }
+    return true;
 }
 
 /* Lets those go on that waited for what has just run. True in *RET_WENT if one did. */
@@ -380,13 +409,8 @@ static bool wake_waiters(struct request_runner *runner, bool *ret_went)
         struct actor *actor = &runner->actors[i];
         if (actor->state == REQUEST_BLOCKED) {
             size_t at = actor->at;
-            while (!gate_connection(gate, at)->has_answers && gate_connection(gate, at)->used) {
-                if (!ask_blockers(runner, at, &actor->blockers))
-                    return false;
-                if (actor->blockers != 0)
-                    break;
-                gate_wait(gate, monotonic_us() + LOOK_US);
-            }
+            if (!await_unblocked(runner, actor))
+                return false;
             if (gate_connection(gate, at)->used && !gate_connection(gate, at)->has_answers)
                 continue;
             if (gate_connection(gate, at)->server == RUNS_REDIS)

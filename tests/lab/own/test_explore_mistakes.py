@@ -39,6 +39,18 @@ def commits_later(product, quantity):
     return True
 
 
+def slow_after_a_wait(product, quantity):
+    """A statement that has waited for a lock has it, and then takes longer than a request may."""
+    with transaction() as cursor:
+        waited = "clock_timestamp() - statement_timestamp() > interval '300 ms'"
+        cursor.execute(f"UPDATE product SET version = version + 1 RETURNING CASE WHEN {waited} THEN pg_sleep(3600) END")
+        cursor.execute("SELECT pg_sleep(0.6)")
+        cursor.execute("UPDATE product SET count = count - 1 WHERE count >= 1")
+        if cursor.rowcount:
+            cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+        return cursor.rowcount > 0
+
+
 def never_answers(product, quantity):
     print("shop: waits for the payment provider", file=sys.stderr, flush=True)
     open("it-waits", "w").close()
@@ -50,6 +62,7 @@ PROTECTIONS = {
     "by-chance": by_chance,
     "commits-later": commits_later,
     "never-answers": never_answers,
+    "slow-after-a-wait": slow_after_a_wait,
 '''
 URL = "http://127.0.0.1:{port}/orders"
 # Protection, changes to the description, and what the sentence says.
@@ -68,6 +81,7 @@ MISTAKES = {
     "tries for ever": ("tries-for-ever", {}, ["have sent 250 statements and have not ended", "UPDATE product SET", "give up after a few tries"]),
     "chance": ("by-chance", {}, ["a schedule was repeated, and as statement ", "where it had sent '", "Turn off what depends on chance"]),
     "commits after the answer": ("commits-later", {}, ["request A sent 'COMMIT' after its answer", "finish its transaction before it answers"]),
+    "is slow after a wait": ("slow-after-a-wait", {"timeout_ms": 3000}, ["timeout_ms", "request B has neither sent a statement nor ended"]),
     "never answers": ("never-answers", {"timeout_ms": 300}, ['"request" was not answered: ', "timeout_ms is 300", "waits for the payment provider"]),
 }  # fmt: skip
 
