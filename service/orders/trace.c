@@ -1,6 +1,7 @@
 /* The last orders of each worker, kept in a ring and shown as JSON. */
 #include "service/orders/trace.h"
 #include "base/clock.h"
+#include "service/engine/create_order.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -128,7 +129,7 @@ static json_t *steps_json(const struct trace *t)
 /* The step in which the order may have waited for another one's lock in PostgreSQL. */
 static json_t *locks_at_json(const struct strategy *strategy)
 {
-    enum step step = strategy->take_stock->locks_at;
+    enum step step = strategy->place == place_in_one_statement ? STEP_COMMIT : strategy->take_stock->locks_at;
     return step ? json_string(step_name(step)) : json_null();
 }
 

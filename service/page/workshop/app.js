@@ -9,7 +9,7 @@ import { buyMany, buyOne, newSale, setUpOrders } from "./orders.js";
 import { completeRun, setUpResults } from "./results.js";
 import { setUpStory, showStorySettings } from "./story.js";
 import { setUpMap, setUpStrategies, showSettings } from "./strategies.js";
-import { goOn, letGo, setUpTimeline, showTraces, showWitness } from "./timeline.js";
+import { goOn, letGo, setUpTimeline, showTraces, showWhole, showWitness } from "../timeline/timeline.js";
 import { openView, seesSale, setUpViews } from "./views.js";
 
 const ACTED_MS = 200; // between looks just after the user has done something …
@@ -186,6 +186,7 @@ async function onRunEnd(run) {
   const last = run.rows.at(-1);
   if (last) shop.rate = { run: run.id, strategy: last.strategy, value: last.orders_per_s };
   shop.traced = null; // the sale's traces, all of them
+  showWhole();
   if (run.state === "cancelled") await newSale(shop);
 }
 

@@ -4,6 +4,18 @@ const MOST_HOLDERS = 64; // who had the lock before an order, as far as it is lo
 const COMMITS = new Set(["commit", "commit-stock", "commit-order"]);
 const KINDS = { read: "read", write: "write", take: "write", insert: "insert", commit: "commit", "commit-stock": "commit", "commit-order": "commit", lock: "lock", fence: "lock", unlock: "after", refuse: "after" };
 
+// A shorter wait for a place among the workers is not drawn. In microseconds.
+export const QUEUED_US = 1000;
+
+// A step of PostgreSQL that took less came with the answer to the step before it: both were sent together. In microseconds.
+const SAME_ANSWER_US = 50;
+
+// A wait for a statement's row may be the way of the answer, if it is shorter. In microseconds.
+const LEAST_WAIT_US = 200;
+
+const WRITTEN = { write: "write", take: "write", insert: "insert" };
+const STATEMENTS = new Set(Object.keys(WRITTEN));
+
 // The part of a step that an order spent waiting for another one's lock in PostgreSQL: LOCK of a table or a number, else the row's.
 const waitKind = (step) => (step === "lock" ? "wait" : "row");
 
@@ -18,13 +30,15 @@ export function orderOf(trace, instance) {
     outcome: trace.outcome,
     tries: trace.tries,
     fence: trace.fence,
-    received: trace.received_us,
-    start: trace.started_us,
+    start: trace.started_us, // when a worker began with it
+    first: Math.min(trace.received_us, trace.started_us), // when the service had it
+    queued: trace.started_us - trace.received_us,
     end: trace.ended_us,
     steps: trace.steps,
     segments: [],
     quantity: trace.quantity,
-    locked: null, // the step that takes a lock in PostgreSQL until COMMIT: {kind, step, from, to, value, rowWait}
+    locksAt: trace.locks_at,
+    locked: null, // the step LOCKS_AT, or what it was sent with: it takes a lock in PostgreSQL until COMMIT: {kind, step, from, to, value, rowWait}
     holds: [], // [from, to] while a lock outside the database is held
     together: null, // see putTogether
     seen: null, // the stock read last
@@ -52,7 +66,10 @@ export function orderOf(trace, instance) {
     }
     if (step === "read") order.seen = value;
     if (step === "read" || step === "take") Object.assign(order, { readBegin: from, readEnd: to });
-    if (COMMITS.has(step) && order.commitEnd === null) Object.assign(order, { commitBegin: sentWith(order.segments), commitEnd: to });
+    if (!COMMITS.has(step)) continue;
+    const { joined, parts } = joinSent(order.segments);
+    if (parts.includes(order.locked)) order.locked = joined;
+    if (order.commitEnd === null) Object.assign(order, { commitBegin: joined.from, commitEnd: to });
   }
   if (heldFrom !== null) order.holds.push([heldFrom, order.end]);
   const last = order.segments.at(-1)?.to ?? order.start;
@@ -60,13 +77,27 @@ export function orderOf(trace, instance) {
   return order;
 }
 
-// When the COMMIT was sent, which is the last of SEGMENTS: the INSERT travels with it, and behind a locked row the write as well.
-function sentWith(segments) {
-  const steps = segments.filter(({ kind }) => kind !== "think");
-  let first = steps.length - 1;
-  if (steps[first - 1]?.step === "insert") first--;
-  if (steps[first - 1]?.step === "write" && steps[first].to - steps[first].from < 50) first--;
-  return steps[first].from;
+// Joins the COMMIT, which is the last of SEGMENTS, with what was sent together with it, since they have one answer: the INSERT, and behind a
+// locked row the write as well. Returns {joined, parts}.
+function joinSent(segments) {
+  const commit = segments.pop();
+  const sent = [commit];
+  for (let last = segments.at(-1); last && STATEMENTS.has(last.step); last = segments.at(-1)) {
+    const isTogether = last.step === "insert" ? sent.length === 1 : sent[0].to - sent[0].from < SAME_ANSWER_US;
+    if (!isTogether) break;
+    sent.unshift(segments.pop());
+  }
+  const names = sent.map(({ step }) => WRITTEN[step] ?? "COMMIT");
+  const step = sent.length === 1 ? commit.step : `${names.slice(0, -1).join(", ")} and COMMIT, sent together`;
+  segments.push({ ...commit, step, from: sent[0].from, value: sent.find(({ value }) => value !== null)?.value ?? null });
+  return { joined: segments.at(-1), parts: sent };
+}
+
+// Did an order that asked for the lock at LOCKED wait for BEFORE, which had it first? For certain if BEFORE cannot have committed by then. A
+// statement that is a whole order keeps the row until its COMMIT is on the disk, about when its answer comes.
+function wasAwaited(before, locked) {
+  const isWhole = before.locked.to === before.commitEnd;
+  return before.commitBegin > locked.from || (isWhole && before.commitEnd - locked.from > LEAST_WAIT_US);
 }
 
 // Marks where orders waited for the lock that another order had. An order keeps the lock until its COMMIT, so if ONE got it before
@@ -80,8 +111,8 @@ export function noteWaits(orders) {
     let wait = null;
     for (let i = index - 1; i >= 0 && index - i <= MOST_HOLDERS; i--) {
       const before = holders[i];
-      if (before.commitBegin <= locked.from) continue;
-      const from = Math.max(locked.from, before.locked.to);
+      if (!wasAwaited(before, locked)) continue;
+      const from = before.locked.to < before.commitEnd ? Math.max(locked.from, before.locked.to) : locked.from;
       const to = Math.min(locked.to, before.commitEnd);
       if (to > from) wait = wait ? { from: Math.min(from, wait.from), to: Math.max(to, wait.to), for: wait.for } : { from, to, for: before };
     }

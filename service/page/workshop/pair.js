@@ -14,7 +14,7 @@ function timesOf(order, other) {
   const release = other.steps.find(({ step }) => step === "unlock");
   let least = 0;
   return stepsOf(order).map(({ step, value, end_us: at }) => {
-    if (second && step === order.locked.step) least = other.commitEnd + 0.5;
+    if (second && step === order.locksAt) least = other.commitEnd + 0.5;
     if (step === "lock" && release && release.begin_us <= at && at <= release.end_us) least = Math.max(least, release.end_us + 0.5);
     return { step, value, at: Math.max(at, least) };
   });

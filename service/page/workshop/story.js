@@ -6,7 +6,7 @@ import { pairOf } from "./proof.js";
 import { walkAddress } from "../steps/schedule_text.js";
 import { GUARANTEES, guaranteeBadge, whyAway } from "../shared/strategy_words.js";
 import { allStrategies, changeSettings, refreshStrategies, strategyNamed } from "./strategies.js";
-import { showWitness } from "./timeline.js";
+import { showWitness } from "../timeline/timeline.js";
 import { isProjected } from "./views.js";
 
 const BEFORE_KEY = "oversell.before"; // keeps what was set while this tab is reloaded
@@ -26,6 +26,7 @@ let openMap; // opens all controls and the map of strategies
 let needsToken = false;
 let before = null; // what was set when the story changed it for the first time: {product, name, think, stock, kind}
 let now = null; // what is set: {name, think, stock}
+let orders = 0; // of the sale that the figures show
 let last = null; // the last sale: what sellOnce returned
 let pair = null;
 const fixed = new Map(); // name of a fix → what its sale gave
@@ -55,6 +56,7 @@ function keptBefore() {
 // What the service says is set now, which others may have changed; BOOKS may be null.
 export function showStorySettings({ name, think_ms: think }, books) {
   now = { name, think, stock: books?.initial ?? now?.stock ?? SALE.stock };
+  orders = books?.orders ?? orders;
   if (shop) showSettingsLine();
 }
 
@@ -65,6 +67,7 @@ function showSettingsLine() {
       : `For ${place()}, the button sets ${settingsText({ name: UNSAFE, ...SALE })}.${needsToken ? " The service allows this only with its admin token, which the button asks for." : ""}`,
   );
   byId("story-restore").hidden = before === null;
+  byId("story-before").hidden = byId("story").dataset.state !== "start" || orders === 0;
 }
 
 // One state of the story. The title gets the focus, unless the user has asked for nothing yet.

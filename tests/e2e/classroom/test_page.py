@@ -187,7 +187,7 @@ def test_a_pinned_witness_does_not_outlive_its_sale(page, shop, change):
 # The page releases the order that has the focus, and then draws its bar again, since the order is no witness any more.
 DRAWN_AGAIN = """
 const done = arguments[arguments.length - 1];
-Promise.all([import("/page/workshop/timeline.js"), fetch("/traces?product_id=1").then((reply) => reply.json())]).then(([timeline, traces]) => {
+Promise.all([import("/page/timeline/timeline.js"), fetch("/traces?product_id=1").then((reply) => reply.json())]).then(([timeline, traces]) => {
   const bar = document.activeElement;
   timeline.letGo();
   timeline.showTraces([traces], 0, null, 1000);

@@ -57,7 +57,7 @@ def traces_of(shop, orders):
 
 @pytest.mark.parametrize(
     ("strategy", "step"),
-    [("read-write", "write"), ("select-for-update", "read"), ("atomic-decrement", "take"), ("advisory-lock", "lock"), ("batched", None)],
+    [("read-write", "write"), ("select-for-update", "read"), ("atomic-decrement", "take"), ("advisory-lock", "lock"), ("atomic-statement", "commit"), ("batched", None)],
 )
 def test_a_trace_names_the_step_that_locks_the_row(shop, product, strategy, step):
     shop.strategy(strategy, think_ms=0)
@@ -106,6 +106,62 @@ def test_waiting_for_the_row_has_its_own_colour(page, shop, strategy):
     assert len({row, read, wait}) == 3 and "gradient" in row
     page.driver.execute_script("document.getElementById('timeline').scrollIntoView()")
     page.shot_of(f"timeline-row-{strategy}", "timeline")
+
+
+def segments(page, traces):
+    """What the timeline draws of each order: kind, begin and end of its parts."""
+    script = """const [traces, done] = arguments;
+        import("/page/workshop/overlaps.js").then(({ orderOf, noteWaits }) => {
+            const orders = traces.map((trace) => orderOf(trace, "one"));
+            noteWaits(orders);
+            done(orders.map(({ shown }) => shown.filter(({ kind }) => kind !== "after").map(({ kind, step, from, to }) => `${kind} ${from}-${to}: ${step}`)));
+        });"""
+    return page.driver.execute_async_script(script, traces)
+
+
+def trace(number, locks_at, *steps):
+    """A trace whose steps are (name, end), in microseconds."""
+    begin, made = 0, []
+    for name, end in steps:
+        made.append({"step": name, "begin_us": begin, "end_us": end, "value": None})
+        begin = end
+    return {
+        "request_id": str(number), "worker": number, "order_id": number, "strategy": "one", "outcome": "created", "tries": 1, "fence": None,
+        "quantity": 1, "locks_at": locks_at, "received_us": 0, "started_us": 0, "ended_us": begin, "steps": made,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        # The UPDATE has its own answer.
+        ([("read", 1000), ("write", 3000), ("insert", 5000), ("commit", 5004)], ["read 0-1000: read", "write 1000-3000: write", "commit 3000-5004: insert and COMMIT, sent together"]),
+        # Behind a locked row it has not.
+        ([("read", 1000), ("write", 5000), ("insert", 5006), ("commit", 5010)], ["read 0-1000: read", "commit 1000-5010: write, insert and COMMIT, sent together"]),
+        ([("commit", 5000)], ["commit 0-5000: commit"]),
+        ([("take", 2000), ("commit-stock", 2004), ("insert", 4000), ("commit-order", 4003)], ["commit 0-2004: write and COMMIT, sent together", "commit 2004-4003: insert and COMMIT, sent together"]),
+    ],
+)
+def test_what_was_sent_together_has_one_colour(page, steps, expected):
+    assert segments(page, [trace(1, None, *steps)]) == [expected]
+
+
+def test_a_statement_that_is_the_whole_order_waits_for_the_one_before(page):
+    one, two, three = segments(page, [trace(number, "commit", ("commit", 2000 * number)) for number in (1, 2, 3)])
+    assert one == ["commit 0-2000: commit"]
+    assert two == ["row 0-2000: waited for the row", "commit 2000-4000: commit"]
+    assert three == ["row 0-4000: waited for the row", "commit 4000-6000: commit"]
+
+
+def test_orders_in_one_statement_are_no_critical_sections(page, shop):
+    shop.strategy("atomic-statement", think_ms=0)
+    shop.reset(1, 100)
+    page.wait(lambda: bars(page) == 0, "a new sale")
+    at_once(shop, 6)
+    page.wait(lambda: bars(page) == 6, "all are drawn")
+    assert page.text("timeline-note") == "atomic-statement: 6 orders; none reads before it writes"
+    assert page.all("#lanes .is-row, #lanes .queue"), "an order waited for another one"
+    page.shot_of("timeline-one-statement", "timeline")
 
 
 def test_orders_that_never_wait_show_no_waiting(page, shop):
