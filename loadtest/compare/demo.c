@@ -65,7 +65,6 @@ static void print_row(const json_t *row)
         print_line(result_text(row, "strategy"), "–", "not tried: its server is missing", "–", "");
         return;
     }
-    const char *kind = result_text(json_object_get(row, "cells"), "stock_kind");
     if (result_number(row, "oversold") > 0)
         snprintf(oversold, sizeof oversold, "✗ %" PRId64 " of %" PRId64, result_number(row, "oversold"),
                  result_number(row, "stock"));
@@ -73,9 +72,8 @@ static void print_row(const json_t *row)
         snprintf(oversold, sizeof oversold, "no");
     snprintf(rate, sizeof rate, json_is_number(orders_per_s) ? "%.0f" : "–", json_number_value(orders_per_s));
     print_line(result_text(row, "strategy"), oversold,
-               json_is_object(shown) ? result_text(shown, "breaks_when")
-               : verdict == VERDICT_OK
-                   ? strcmp(kind, "redis") == 0 ? "✓ never: Redis checks" : "✓ never: PostgreSQL checks"
+               json_is_object(shown)    ? result_text(shown, "breaks_when")
+               : verdict == VERDICT_OK  ? "✓ not seen; all writers must use it"
                : verdict_fails(verdict) ? "not as expected, see below"
                                         : "–",
                rate, result_text(json_object_get(row, "cells"), "use_for"));

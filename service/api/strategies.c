@@ -92,13 +92,13 @@ static const char *combined_name(enum combining combining)
 
 static json_t *strategy_json(const struct strategy *s)
 {
-    char shown_by[64], reason[250];
+    char shown_by[64], use[USE_MAX], reason[250];
     describe_shown_by(s->shown_by, shown_by, sizeof shown_by);
     const struct stock_policy *policy = s->take_stock;
     bool available = lock_server_is_up(strategy_server(s), reason, sizeof reason);
     return json_pack(
         "{s:s, s:s, s:s, s:s?, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:b, s:s, s:b, s:s?}",
-        "name", s->name, "title", s->title, "why", s->why, "use_for", s->use_for, "guarantee",
+        "name", s->name, "title", s->title, "why", s->why, "use_for", strategy_use_for(s, use), "guarantee",
         guarantee_name(s->guarantee), "shown_by", shown_by, "lock", lock_json(s->lock), "span",
         span_name(s->span), "scope", scope_name(s->scope), "fence", fence_name(s->fencing), "isolation",
         isolation_name(s->isolation), "stock", policy->name, "stock_kind",

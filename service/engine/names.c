@@ -35,6 +35,17 @@ const char *guarantee_name(enum guarantee guarantee)
     return names[guarantee];
 }
 
+const char *guarantee_use(enum guarantee guarantee)
+{
+    static const char *const uses[] = {
+        [GUARANTEE_UNSAFE] = "nothing: it shows the bug",
+        [GUARANTEE_ONE_PROCESS] = "a program with one process",
+        [GUARANTEE_WHILE_LEASE_HOLDS] = "work that may be done twice",
+        [GUARANTEE_SAFE] = "stock",
+    };
+    return uses[guarantee];
+}
+
 const char *fence_name(enum fencing fencing)
 {
     static const char *const names[] = {

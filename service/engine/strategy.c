@@ -1,6 +1,7 @@
 /* Finding a strategy in the table, and what follows from its row. */
 #include "service/engine/strategy.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct strategy *strategy_find(const char *name)
@@ -9,6 +10,20 @@ const struct strategy *strategy_find(const char *name)
         if (strcmp(strategies[i].name, name) == 0)
             return &strategies[i];
     return NULL;
+}
+
+const char *strategy_use_for(const struct strategy *strategy, char ret_use[USE_MAX])
+{
+    const char *use = guarantee_use(strategy->guarantee), *fits = strategy->fits;
+    if (strategy->instead)
+        snprintf(ret_use, USE_MAX, "nothing: %s", strategy->instead);
+    else if (strategy->guarantee == GUARANTEE_SAFE && !fits)
+        return NULL;
+    else if (strategy->guarantee == GUARANTEE_SAFE) /* it may be used for all: what it suits says more */
+        snprintf(ret_use, USE_MAX, "%s", fits);
+    else
+        snprintf(ret_use, USE_MAX, "%s%s%s", use, fits ? "; " : "", fits ? fits : "");
+    return ret_use;
 }
 
 const struct lock_driver *strategy_lock(const char *name)

@@ -47,9 +47,13 @@ struct strategy {
     enum outcome (*place)(struct placing *placing); /* places an order once; NULL: the engine's steps */
     enum combining combining;
     const char *title;
-    const char *why;     /* why it does, or does not, oversell */
-    const char *use_for; /* what it suits, in a few words; NULL in a learner's row */
+    const char *why; /* why it does, or does not, oversell */
+    const char *
+        fits; /* of the uses that its guarantee allows, what it suits, in a few words; NULL: all, or not said */
+    const char *instead; /* it shows a mistake, so do this; NULL: it is recommended */
 };
+
+enum { USE_MAX = 80 }; /* bytes of what strategy_use_for writes */
 
 /* How many rows the strategy table may have. */
 enum { STRATEGIES_MAX = 64 };
@@ -58,6 +62,10 @@ extern const size_t strategy_count;
 
 /* NULL where there is none of this name. */
 const struct strategy *strategy_find(const char *name);
+
+/* What STRATEGY is recommended for: what its guarantee allows, and what it suits of that. Returns RET_USE, which the caller
+ * provides, or NULL for a safe row that does not say what it suits, as a learner's. Any thread. */
+const char *strategy_use_for(const struct strategy *strategy, char ret_use[USE_MAX]);
 /* The lock of the strategy NAME; NULL: the strategy has no lock, or there is no such strategy. For each lock there is a
  * strategy with the same name. */
 const struct lock_driver *strategy_lock(const char *name);

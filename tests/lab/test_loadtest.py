@@ -200,7 +200,7 @@ def test_the_demo_shows_a_row_at_a_time(tmp_path):
     assert run.wait(timeout=300) == 0, "".join(lines)
     found = {line.split()[0]: line for line in lines if line.strip()}
     assert "two orders at once: sold" in found["read-write"], lines
-    assert "never: PostgreSQL checks" in found["atomic-decrement"], lines
+    assert "not seen; all writers must use it" in found["atomic-decrement"], lines
     assert "lease expires: sold 2 of 1" in found["redis-lock"], lines
     assert any("make demo-all" in line for line in lines), lines
     text = "".join(lines)

@@ -46,6 +46,15 @@ def port():
         urllib.request.urlopen(f"http://127.0.0.1:{chosen}/healthz", timeout=60)
 
 
+def test_the_table_recommends_what_the_program_recommends(port):
+    """The table's figures are stored results, which keep the words of the day of their measurement."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/strategies", timeout=60) as answer:
+        use_for = {row["name"]: row["use_for"] for row in json.load(answer)["strategies"]}
+    table = re.search(r"^<!-- demo -->$(.*?)^<!-- /demo -->$", (ROOT / "README.md").read_text(), re.S | re.M)[1]
+    rows = re.findall(r"^\| `([\w-]+)` \|.*\| (.+) \|$", table, re.M)
+    assert len(rows) == 10 and rows == [(name, use_for[name]) for name, _ in rows], rows
+
+
 def test_the_curl_calls_work_as_printed(port):
     text = (ROOT / "README.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```", text, re.S | re.M)

@@ -125,7 +125,28 @@ static void test_names(void **state)
         ROW(s, strategy_index(s) == i);
         ROW(s, s->title && s->title[0]);
         ROW(s, s->why && strlen(s->why) > 20 && s->why[strlen(s->why) - 1] == '.');
-        ROW(s, s->use_for && s->use_for[0] && strlen(s->use_for) <= 40); /* the demo's last column */
+        char use[USE_MAX];
+        ROW(s, strategy_use_for(s, use) && use[0] && strlen(use) <= 40); /* the demo's last column */
+    }
+}
+
+/* Rows of one guarantee fail at the same event, so none is for work that must not fail then while another is for work that may. */
+static void test_what_a_row_is_for_follows_from_its_guarantee(void **state)
+{
+    for (size_t i = 0; i < strategy_count; i++) {
+        const struct strategy *s = &strategies[i];
+        const char *allowed = guarantee_use(s->guarantee);
+        char use[USE_MAX];
+        assert_non_null(strategy_use_for(s, use));
+        ROW(s, !s->instead || !s->fits);
+        ROW(s, !strstr(use, "once") && !strstr(use, "never"));
+        ROW(s, s->guarantee == GUARANTEE_SAFE || s->instead || strncmp(use, allowed, strlen(allowed)) == 0);
+        ROW(s, !s->instead || strncmp(use, "nothing: ", 9) == 0);
+        /* What it suits is a property of its lock, or of its stock where it is safe. */
+        ROW(s, s->guarantee >= GUARANTEE_WHILE_LEASE_HOLDS || (!s->fits && !s->instead));
+        bool is_fair = s->fits && strcmp(s->fits, "fair") == 0;
+        ROW(s, !is_fair || s->lock->properties.fair);
+        ROW(s, !s->fits || strcmp(s->fits, "reentrant") != 0 || s->lock->properties.reentrant);
     }
 }
 
@@ -291,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_each_row_promises_what_its_cells_keep),
         cmocka_unit_test(test_a_row_that_promises_too_much_is_seen),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_what_a_row_is_for_follows_from_its_guarantee),
         cmocka_unit_test(test_names_that_are_not_there),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_stock_kinds),
