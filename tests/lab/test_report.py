@@ -171,7 +171,8 @@ def test_a_report_is_one_small_file(reports, kind):
 @pytest.mark.parametrize(
     "kind, finding",
     (
-        ("compare", r"^read-write sold 400 of 100; redis-stock held at [\d,]+ orders/s\.$"),
+        ("compare", r"^read-write sold 400 of 100; batched held at [\d,]+ orders/s, each in PostgreSQL before its answer; "
+                    r"redis-stock answered [\d,]+ orders/s and wrote them later\.$"),
         ("explore-none", r"^[a-z-]+ oversold in \d+ of \d+ schedules; \d+ strategies never did\.$"),
         ("bench", r"^\d+ of \d+ goals reached; missed: "),
         ("soak", r"^[\d,]+ orders under \d+ strategies\. Memory is flat"),
