@@ -188,6 +188,60 @@ def test_an_exercise_is_judged_by_running_it(shop, words, status, reason):
     assert ran.returncode == status and reason in ran.stdout.splitlines()[-1], ran.stdout + ran.stderr
 
 
+# ---- etcd's version 2 ----------------------------------------------------------------------------------------------
+
+
+def free_ports(count):
+    import socket
+
+    probes = [socket.socket() for _ in range(count)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+def recipe(step, client):
+    """The method of STEP and its parameters, in the column of version 2 of lesson 13, for CLIENT's request."""
+    cell = re.search(rf"^\| {step} \| (.*?) \|", (WORKSHOP / "13-etcd.md").read_text(encoding="utf-8"), re.M)[1]
+    method, *rest = re.findall(r"`(.*?)`( my value)?", cell)
+    return method[0], [name + (client if mine else "") for name, mine in rest]
+
+
+def test_the_recipe_for_etcds_version_2_never_renews_or_deletes_the_key_of_another_holder(tmp_path):
+    """Where this etcd still has version 2. A's key has expired, and B has created it."""
+    client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
+    command = ["etcd", "--enable-v2", "--data-dir", tmp_path / "etcd", "--listen-client-urls", client, "--advertise-client-urls", client,
+               "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]  # fmt: skip
+    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def ask(method, parameters, *value):
+        words = [word for each in (*parameters, *value) for word in ("-d", each)]
+        in_body = [] if method == "PUT" else ["-G"]
+        return subprocess.run(["curl", "-s", *in_body, "-X", method, f"{client}/v2/keys/lock", *words], capture_output=True, text=True,
+                              timeout=60, check=False).stdout  # fmt: skip
+
+    try:
+        end = time.monotonic() + 120
+        while '"action"' not in (answer := ask(*recipe("take the lock", "B"), "value=B", "ttl=600")):
+            if server.poll() is not None or "404" in answer:
+                pytest.skip("unavailable: this etcd has no version 2")
+            assert time.monotonic() < end, answer
+            time.sleep(0.1)
+        for step, *value in (("take the lock", "value=A"), ("renew",), ("release",)):
+            answer = ask(*recipe(step, "A"), *value)
+            assert '"errorCode":10' in answer, (step, answer)  # 105: the key exists; 101: it has another value
+        for step, action in (("renew", "update|compareAndSwap"), ("release", "compareAndDelete")):
+            answer = ask(*recipe(step, "B"))
+            assert re.search(f'"action":"({action})".*"value":"B"', answer), (step, answer)
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+
+
 # ---- their form ----------------------------------------------------------------------------------------------------
 
 

@@ -147,3 +147,37 @@ def test_the_verdict_on_an_idiom(name, words):
 def test_the_sql_of_an_idiom(name, words, said, tmp_path):
     framework_needs(name, VERSIONS[name])
     assert "\n".join(sql_of(name, words, tmp_path)) == said.rstrip("\n")
+
+
+# ---- traps ------------------------------------------------------------------------------------------
+
+TRAPS = ROOT / "tests" / "lab" / "own" / "traps"
+
+
+def shown_by_traps(command):
+    """What a program of traps/ prints, with a private PostgreSQL; its JDBC address is made from DATABASE_URL."""
+    script = 'p=${DATABASE_URL#postgresql://}; user=${p%%:*} p=${p#*:} password=${p%%@*} p=${p#*@}\n' \
+             'export JDBC_URL="jdbc:postgresql://$p?user=$user&password=$password"; exec "$@"'  # fmt: skip
+    ran = subprocess.run([ROOT / "stack" / "stack", "run", "postgres", "--", "bash", "-c", script, "bash", *command], cwd=ROOT,
+                         stdout=subprocess.PIPE, text=True, timeout=240 * PATIENCE, check=True)  # fmt: skip
+    return dict(line.split(" ", 1) for line in ran.stdout.splitlines())
+
+
+@pytest.mark.long
+def test_what_moves_the_lock_version_of_rails():
+    framework_needs("rails", VERSIONS["rails"])
+    found = shown_by_traps(["ruby", TRAPS / "traps.rb"])
+    assert found == {"update_all-hash": "1", "update_all-string": "1", "update_all-array": "1", "decrement!-of-a-stale-record": "6"}
+    told = " ".join(page_of("rails").split())
+    assert "`update_all` with a hash and `decrement!` count `lock_version` up, and `update_all` with SQL does not" in told
+
+
+@pytest.mark.long
+def test_a_lock_of_hibernate_without_a_transaction():
+    framework_needs("spring", VERSIONS["spring"])
+    start = json.loads((OWN / "jpa" / "shop.json").read_text(encoding="utf-8"))["start"]
+    found = shown_by_traps([*start[:4], TRAPS / "Traps.java"])
+    refused = "TransactionRequiredException"
+    assert found == {"find": "no exception", "refresh": "no exception", "lock": refused, "query": refused}
+    told = " ".join(page_of("spring").split())
+    assert "Hibernate 3.6 throws it in `lock` and in queries. Its `find` and `refresh` send `for update`" in told
