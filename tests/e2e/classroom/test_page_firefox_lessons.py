@@ -1,11 +1,13 @@
 """The flows of the lessons and of the static site in Firefox: the same tests as in Chromium."""
 
+import pytest
 from firefox import Firefox
 from test_page_keyboard import test_a_goal_is_found_and_the_next_lesson_opened, test_a_load_that_waits_is_stopped, test_a_search
 from test_page_lessons import *  # noqa: F403
 from test_page_site import *  # noqa: F403
 
 BROWSER = Firefox
+pytestmark = pytest.mark.long  # `make test` has them in Chromium
 
 # These tests need no browser, so they run only in their own files.
 del test_a_mistake_in_a_comment_is_told_with_its_line, test_a_page_is_served_and_kept, test_it_opens_from_files_and_is_small  # noqa: F821
