@@ -438,8 +438,7 @@ static json_t *warnings_of(const struct spec_search *search)
         (void)json_array_append_new(
             warnings,
             json_string(
-                "The contents of the tables were not compared: there are more than 64 tables or 1,000 rows in "
-                "the current schema."));
+                "The contents of the tables were not compared: there are more than 64 tables or 1,000 rows."));
     if (search->execution.sequences.numbers.by_size)
         (void)json_array_append_new(
             warnings,

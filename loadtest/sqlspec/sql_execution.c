@@ -149,11 +149,23 @@ static void look_at_transactions(struct sql_execution *execution)
         }
 }
 
+/* What is newer than this, the setup has made. */
+static bool note_newest(struct sql_execution *execution)
+{
+    struct session *control = execution->connections->control;
+    if (execution->tables_known || !control->driver->before_setup_sql ||
+        session_run(control, control->driver->before_setup_sql, monotonic_us() + CONTROL_US))
+        return true;
+    if (!interrupted())
+        complain("cannot ask for the tables: %s", control->error);
+    return false;
+}
+
 bool sql_execution_begin(struct sql_execution *execution, bool sessions)
 {
     struct connections *connections = execution->connections;
     forget(execution);
-    if (!sequences_before_setup(&execution->sequences, connections->control) ||
+    if (!note_newest(execution) || !sequences_before_setup(&execution->sequences, connections->control) ||
         !connections_set_up(connections))
         return fail(execution);
     execution->began = true;

@@ -284,22 +284,31 @@ static const char *const RELEASE[] = {NULL};
  * waits looks for a deadlock after 100 ms: soon, but late enough for the first one that waits to be the first one that looks. */
 static const char *const RESET[] = {"DISCARD ALL", "SET deadlock_timeout = '100ms'", NULL};
 
+/* OID is of something in schema n, which is a current one, or the setup has made it. */
+#define IS_COMPARED(OID)                                                                                     \
+    "(n.nspname = ANY (current_schemas(false)) OR n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'" \
+    " AND " OID "::bigint > NULLIF(current_setting('oversell.newest', true), '')::bigint)"
+
+static const char BEFORE_SETUP_SQL[] =
+    "SELECT set_config('oversell.newest', max(oid::bigint)::text, false) FROM pg_class";
+
 /* Columns whose default is another value in each run are left out: a time or a random value, and SEQUENCES, a condition for numbers of a
  * sequence. */
-#define TABLES_SQL(SEQUENCES)                                                                                    \
-    "SELECT format('SELECT %L AS \"table\", t::text FROM (SELECT %s FROM %I.%I) t ORDER BY 2 LIMIT 1001',"       \
-    " c.relname, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), n.nspname, c.relname),"             \
-    " c.relname, json_agg(a.attname ORDER BY a.attnum)::text"                                                    \
-    " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"                                             \
-    " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"                         \
-    " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"                                        \
-    " WHERE c.relkind = 'r' AND n.nspname = ANY (current_schemas(false))"                                        \
-    " AND has_table_privilege(c.oid, 'SELECT')"                                                                  \
-    " AND (" SEQUENCES " OR a.attidentity = '' AND (d.oid IS NULL OR a.attgenerated <> ''"                       \
-    " OR pg_get_expr(d.adbin, d.adrelid) !~*"                                                                    \
-    " '(nextval|now|random|gen_random_uuid|clock_timestamp|statement_timestamp|uuid_generate\\w*|timeofday)\\('" \
-    " AND pg_get_expr(d.adbin, d.adrelid) !~ 'CURRENT_(TIME|DATE)|LOCALTIME'))"                                  \
-    " GROUP BY n.nspname, c.relname ORDER BY n.nspname, c.relname LIMIT 65"
+#define TABLES_SQL(SEQUENCES)                                                                                                 \
+    "SELECT format('SELECT %L AS \"table\", t::text FROM (SELECT %s FROM %I.%I) t ORDER BY 2 LIMIT 1001',"                    \
+    " n.called, string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum), n.nspname, c.relname),"                           \
+    " n.called, json_agg(a.attname ORDER BY a.attnum)::text"                                                                  \
+    " FROM pg_class c JOIN LATERAL (SELECT nspname, CASE WHEN nspname = ANY (current_schemas(false)) THEN c.relname::text"    \
+    " ELSE nspname || '.' || c.relname END AS called FROM pg_namespace WHERE oid = c.relnamespace) n ON true"                 \
+    " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"                                      \
+    " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"                                                     \
+    " WHERE c.relkind = 'r' AND " IS_COMPARED(                                                                                \
+        "c.oid") " AND has_table_privilege(c.oid, 'SELECT')"                                                                  \
+                 " AND (" SEQUENCES " OR a.attidentity = '' AND (d.oid IS NULL OR a.attgenerated <> ''"                       \
+                 " OR pg_get_expr(d.adbin, d.adrelid) !~*"                                                                    \
+                 " '(nextval|now|random|gen_random_uuid|clock_timestamp|statement_timestamp|uuid_generate\\w*|timeofday)\\('" \
+                 " AND pg_get_expr(d.adbin, d.adrelid) !~ 'CURRENT_(TIME|DATE)|LOCALTIME'))"                                  \
+                 " GROUP BY n.nspname, n.called, c.relname ORDER BY n.nspname, c.relname LIMIT 65"
 
 /* A default depends on the sequence that it uses, and the sequence of an identity column on the column. */
 #define IS_NUMBERED                                                                                          \
@@ -315,11 +324,11 @@ static const char SEQUENCES_SQL[] =
     "SELECT s.oid::regclass, s.oid, COALESCE(pg_sequence_last_value(s.oid) + q.seqincrement, q.seqstart), q.seqincrement,"
     " (q.seqincrement BETWEEN 1 AND 100 AND q.seqmin < 1934610000 AND q.seqmax > 1941100000 AND s.relname !~ '''')::int"
     " FROM pg_class s JOIN pg_sequence q ON q.seqrelid = s.oid JOIN pg_namespace n ON n.oid = s.relnamespace"
-    " WHERE n.nspname = ANY (current_schemas(false))"
-    " UNION ALL SELECT d.adrelid::regclass, d.oid, 0, 1, 0 FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid"
-    " JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = ANY (current_schemas(false))"
-    " WHERE pg_get_expr(d.adbin, d.adrelid) ~* 'nextval' AND NOT EXISTS (SELECT FROM pg_depend p JOIN pg_sequence q"
-    " ON q.seqrelid = p.refobjid WHERE p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid) ORDER BY 1";
+    " WHERE " IS_COMPARED(
+        "s.oid") " UNION ALL SELECT d.adrelid::regclass, d.oid, 0, 1, 0 FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid"
+                 " JOIN pg_namespace n ON n.oid = c.relnamespace AND " IS_COMPARED(
+                     "c.oid") " WHERE pg_get_expr(d.adbin, d.adrelid) ~* 'nextval' AND NOT EXISTS (SELECT FROM pg_depend p JOIN pg_sequence q"
+                              " ON q.seqrelid = p.refobjid WHERE p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid) ORDER BY 1";
 
 static void postgres_sequence_sql(const char *name, int64_t first, int64_t step, char *buffer, size_t size)
 {
@@ -343,6 +352,7 @@ const struct sql_driver postgres_driver = {
     .cancel = postgres_cancel,
     .reset = RESET,
     .waits_sql = postgres_waits_sql,
+    .before_setup_sql = BEFORE_SETUP_SQL,
     .lock_sql = postgres_lock_sql,
     .release = RELEASE,
     .terminate_sql = postgres_terminate_sql,

@@ -81,6 +81,8 @@ CASES = [
     ("own/execute-update.spec", E, [], {0}, "No anomaly", None),
     ("own/check-function.spec", E, [], {3}, "inside step a1", None),
     ("own/partition-trigger.spec", E, [], {3}, "inside step a1", None),
+    ("own/other-schema.spec", E, [], {1}, r"not-serializable:[^✗]*table\s+inv\.log,\s+column\s+n", None),
+    ("own/other-schema-serial.spec", E, [], {0}, "No anomaly", None),
     ("own/view-read.spec", E, [], {0}, "No anomaly", None),
     ("own/mariadb-function.spec", E, [], {3}, "inside step a1", None),
     ("own/mariadb-insert-select.spec", E, [], {3}, "inside step a1", None),
