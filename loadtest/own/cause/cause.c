@@ -260,9 +260,19 @@ static bool say_gave_up(const struct run_record *record, bool sold, char ret_tex
     return true;
 }
 
+/* Two requests have sold one unit, for example the same seat, which the second one has overwritten. */
+static bool say_sold_twice(const struct run_shapes *run, char ret_text[static CAUSE_TEXT])
+{
+    bool all_sold = true;
+    for (size_t i = 0; i < run->count; i++)
+        all_sold &= run_was_sold(run, i);
+    return all_sold && !is_serial(run->record) && say_stale_read(run, ret_text);
+}
+
 static void say_answers_lost(const struct run_shapes *run, char ret_text[static CAUSE_TEXT])
 {
-    if (!say_sold_without_write(run, ret_text) && !say_refused_write(run, ret_text))
+    if (!say_sold_without_write(run, ret_text) && !say_refused_write(run, ret_text) &&
+        !say_sold_twice(run, ret_text))
         snprintf(
             ret_text, CAUSE_TEXT,
             "The service acknowledged an order that does not exist, or refused a request whose order exists. The statements do not show "

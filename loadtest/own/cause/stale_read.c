@@ -1,5 +1,5 @@
 /* Finds a request that decides by what it has read before another request's change of it was visible: a plain read, a subquery of a locking
- * read, a locking read that found no row, a read in an older snapshot, or a read that is older than the lock. */
+ * read, a locking read that found no row or whose lock has ended, a read in an older snapshot, or a read that is older than the lock. */
 #include "loadtest/own/cause/stale_read.h"
 
 #include <stdio.h>
@@ -12,6 +12,7 @@ enum stale_kind {
     STALE_UNLOCKED, /* a locking read, which locks no row that comes later */
     STALE_INSIDE,   /* in a subquery of a statement that waited for its lock */
     STALE_EARLIER,  /* and a later locking read returned the new values */
+    STALE_RELEASED, /* a locking read, whose transaction ended before the change */
 };
 
 /* Steps: a request READS a table before another request COMMITs its CHANGE of that table. The first request WRITES as well. */
@@ -77,6 +78,15 @@ static enum stale_kind kind_of_read(const struct run_shapes *run, struct stale_r
                                                                                         : STALE_NONE;
 }
 
+/* The lock of READS ended before the change, and the request then wrote without another one and without a condition. */
+static bool is_released(const struct run_shapes *run, struct stale_read *found)
+{
+    found->lock = run_visible_from(run, found->reads);
+    return found->lock < found->changes && found->changes < found->writes && found->same_table &&
+           !run->shape[found->reads].skips_locked && !run->shape[found->writes].conditional &&
+           find_lock(run, found) == run->count;
+}
+
 /* The steps of FOUND, up to its change, are set. */
 static enum stale_kind kind_of(const struct run_shapes *run, struct stale_read *found)
 {
@@ -87,6 +97,8 @@ static enum stale_kind kind_of(const struct run_shapes *run, struct stale_read *
         return STALE_NONE;
     if (found->use->access == ACCESS_READ)
         return kind_of_read(run, found);
+    if (found->use->access == ACCESS_LOCK && !run_found_nothing(run, found->reads) && is_released(run, found))
+        return STALE_RELEASED;
     return inserts && found->use->access == ACCESS_LOCK && !run->shape[found->reads].skips_locked
                ? STALE_UNLOCKED
                : STALE_NONE;
@@ -337,6 +349,22 @@ static void say_skipped(const struct run_shapes *run, const struct stale_read *f
         found->changes + 1, run_name(run, found->reads), found->writes + 1);
 }
 
+static void say_released(const struct run_shapes *run, const struct stale_read *found,
+                         char ret_text[static CAUSE_TEXT])
+{
+    char reader = run_name(run, found->reads), ended[60];
+    if (found->lock == found->reads)
+        snprintf(ended, sizeof ended, "outside a transaction, so the lock ended with it");
+    else
+        snprintf(ended, sizeof ended, "and its transaction ended (%zu)", found->lock + 1);
+    snprintf(
+        ret_text, CAUSE_TEXT,
+        "Statement %zu of %c locked rows of %s %s. Then %c changed the table (%zu), and %c wrote to it by what it had read before (%zu). "
+        "Put the locking read and the write into one transaction.",
+        found->reads + 1, reader, found->use->table, ended, run_name(run, found->changes), found->changes + 1,
+        reader, found->writes + 1);
+}
+
 bool say_stale_read(const struct run_shapes *run, char ret_text[static CAUSE_TEXT])
 {
     struct stale_read found = {0};
@@ -353,6 +381,7 @@ bool say_stale_read(const struct run_shapes *run, char ret_text[static CAUSE_TEX
     case STALE_UNLOCKED: say_unlocked(run, &found, ret_text); break;
     case STALE_INSIDE: say_inside(run, &found, ret_text); break;
     case STALE_EARLIER: say_earlier(run, &found, ret_text); break;
+    case STALE_RELEASED: say_released(run, &found, ret_text); break;
     case STALE_NONE: return false;
     }
     return true;

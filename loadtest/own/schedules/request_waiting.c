@@ -16,6 +16,8 @@ enum {
     QUEUE_US =
         50000, /* until a program that goes on waits in the queue of its pool; its first statement gets the whole quiet time */
     WATCH_US = 50000, /* for another statement of a request that is held */
+    NEXT_US =
+        30000, /* for the next statement of a request that has got an answer, if it has sent another one before */
 };
 
 static int actor_of_pid(struct request_runner *runner, int32_t pid)
@@ -191,12 +193,9 @@ static bool can_be_held(struct request_runner *runner, const struct actor *actor
     return !problem && pass_late(runner);
 }
 
-/* Adds a shape to a group. */
+/* Adds a shape to a group, which can have several of the same. */
 static void add_shape(struct statement_group *group, uint64_t shape)
 {
-    for (unsigned i = 0; i < group->count; i++)
-        if (group->shapes[i] == shape)
-            return;
     if (group->count < GROUP_MAX)
         group->shapes[group->count++] = shape;
 }
@@ -207,6 +206,8 @@ static void watch(struct request_runner *runner, const struct actor *actor)
     struct gate *gate = runner->settings.gate;
     int64_t until_us = monotonic_us() + WATCH_US;
     const char *text = gate_connection(gate, actor->at)->text;
+    /* What comes now follows from the answer to another one, and choose_one waits for that. */
+    bool is_new = gate_connection(gate, actor->at)->claim == GATE_NO_OWNER;
     struct statement_group group = {.shapes = {sql_shape(0, text)}, .count = 1};
     while (runner->group_count < GROUPS_MAX && monotonic_us() < until_us && !interrupted()) {
         for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
@@ -227,21 +228,22 @@ static void watch(struct request_runner *runner, const struct actor *actor)
         }
         gate_wait(gate, until_us);
     }
-    if (group.count > 1)
+    if (group.count > 1 && is_new)
         runner->groups[runner->group_count++] = group;
 }
 
-/* Notes that ACTOR has sent a statement of this shape. True if others of its group are to come. */
-static bool waits_for_group(const struct request_runner *runner, struct actor *actor, const char *text)
+/* Notes that ACTOR has sent a statement of SHAPE, when SAME of this shape are held besides it. True if others of its group are to come. */
+static bool waits_for_group(const struct request_runner *runner, struct actor *actor, uint64_t shape,
+                            unsigned same)
 {
-    uint64_t shape = sql_shape(0, text);
     bool waits = false;
-    for (size_t g = 0; g < runner->group_count; g++)
+    for (size_t g = 0; g < runner->group_count; g++) {
+        unsigned nth = 0;
         for (unsigned i = 0; i < runner->groups[g].count; i++)
-            if (runner->groups[g].shapes[i] == shape) {
+            if (runner->groups[g].shapes[i] == shape && nth++ == same)
                 actor->met[g] |= 1U << i;
-                waits |= actor->met[g] != (1U << runner->groups[g].count) - 1;
-            }
+        waits |= nth > 0 && actor->met[g] != (1U << runner->groups[g].count) - 1;
+    }
     return waits;
 }
 
@@ -259,9 +261,15 @@ static void choose_one(struct request_runner *runner, struct actor *actor)
 {
     struct gate *gate = runner->settings.gate;
     int64_t until_us = monotonic_us() + (runner->quiet_us > 0 ? runner->quiet_us : QUIET_LEAST_US);
+    int64_t next_us = monotonic_us() + NEXT_US;
+    uint64_t shapes[GATE_CONNECTIONS];
     size_t held = 0;
+    bool
+        is_first = true,
+        has_old =
+            false; /* HAS_OLD: one that was held already while another one ran, whose answer brings the next one */
     for (bool waits = true; waits && monotonic_us() < until_us && !interrupted();) {
-        waits = false;
+        waits = has_old && monotonic_us() < next_us;
         held = 0;
         for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
             struct gate_connection *connection = gate_connection(gate, i);
@@ -273,10 +281,16 @@ static void choose_one(struct request_runner *runner, struct actor *actor)
                 gate_release(gate, i);
                 continue;
             }
+            has_old |= is_first && connection->claim == (int)actor->number;
+            waits |= is_first && has_old;
             connection->claim = (int)actor->number;
-            waits |= waits_for_group(runner, actor, connection->text);
-            held++;
+            unsigned same = 0;
+            shapes[held] = sql_shape(0, connection->text);
+            for (size_t k = 0; k < held; k++)
+                same += shapes[k] == shapes[held];
+            waits |= waits_for_group(runner, actor, shapes[held++], same);
         }
+        is_first = false;
         if (waits)
             gate_wait(gate, monotonic_us() + LOOK_US);
     }

@@ -363,6 +363,53 @@ static void test_the_value_of_a_read_before_the_lock(void **state)
     }
 }
 
+/* FOR UPDATE outside a transaction, or a COMMIT between the lock and the write. */
+static void test_a_lock_that_ends_before_the_write(void **state)
+{
+    static const char READ_LOCKED[] = "SELECT count FROM product WHERE id = 1 FOR UPDATE",
+                      TAKE_ONE[] = "UPDATE product SET count = count - 1 WHERE id = 1";
+    (void)state;
+    for (int separate = 0; separate < 2; separate++) {
+        sent('A', READ_LOCKED, "1");
+        if (separate)
+            sent('A', "COMMIT", "COMMIT");
+        record.steps[record.count - 1].has_stock = true;
+        sent('B', READ_LOCKED, "1");
+        sent('B', TAKE_ONE, "UPDATE 1");
+        sent('B', "COMMIT", "COMMIT");
+        sent('A', TAKE_ONE, "UPDATE 1");
+        sent('A', "COMMIT", "COMMIT");
+        expect(
+            separate
+                ? "Statement 1 of A locked rows of product and its transaction ended (2). Then B changed the table (4), "
+                  "and A wrote to it by what it had read before (6). Put the locking read"
+                : "Statement 1 of A locked rows of product outside a transaction, so the lock ended with it. Then B "
+                  "changed the table (3)");
+    }
+    sent('A', READ_LOCKED, "1"); /* it reads again, with a lock */
+    sent('A', "COMMIT", "COMMIT");
+    sent('B', TAKE_ONE, "UPDATE 1");
+    sent('B', "COMMIT", "COMMIT");
+    sent('A', READ_LOCKED, "1");
+    sent('A', TAKE_ONE, "UPDATE 1");
+    sent('A', "COMMIT", "COMMIT");
+    expect("The command did not recognize the cause");
+}
+
+static void test_one_seat_is_sold_twice(void **state)
+{
+    static const char FREE[] = "SELECT id FROM seat WHERE NOT taken ORDER BY id LIMIT 1",
+                      TAKE_SEAT[] = "UPDATE seat SET taken = true WHERE id = 1";
+    (void)state;
+    sent('A', FREE, "1");
+    sent('B', FREE, "1");
+    sent('B', TAKE_SEAT, "UPDATE 1");
+    sent('B', "COMMIT", "COMMIT");
+    sent('A', TAKE_SEAT, "UPDATE 1");
+    sent('A', "COMMIT", "COMMIT");
+    expect_of(VERDICT_ANSWERS_LOST, "A read seat (statement 1) before B changed it (3)");
+}
+
 static void test_skip_locked(void **state)
 {
     (void)state;
@@ -524,6 +571,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_read_in_the_snapshot_from_before_the_lock, begin_test),
         cmocka_unit_test_setup(test_the_value_of_a_read_before_the_lock, begin_test),
         cmocka_unit_test_setup(test_skip_locked, begin_test),
+        cmocka_unit_test_setup(test_a_lock_that_ends_before_the_write, begin_test),
+        cmocka_unit_test_setup(test_one_seat_is_sold_twice, begin_test),
         cmocka_unit_test_setup(test_a_cause_outside_the_statements, begin_test),
         cmocka_unit_test_setup(test_a_statement_that_was_cut_off, begin_test),
         cmocka_unit_test_setup(test_answers, begin_test),

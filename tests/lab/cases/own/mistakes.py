@@ -33,12 +33,18 @@ def cached(c):                        # the lock is right, and the value is that
     c.execute("UPDATE product SET count = %s WHERE id = 1", (count - 1,))
     c.execute(RESERVE)
     return 201
+def released(c):                      # the lock ends with the first of two transactions
+    if value(c, "SELECT count FROM product WHERE id = 1 FOR UPDATE") < 1: return 409
+    c.execute("COMMIT; BEGIN")
+    c.execute("UPDATE product SET count = count - 1 WHERE id = 1")
+    c.execute(RESERVE)
+    return 201
 MEMORY = [int(os.environ["UNITS"])]
 def memory(c):                        # each process counts for itself
     if MEMORY[0] < 1: return 409
     c.execute(RESERVE)
     return 201
-FUNCTIONS = {"one-statement": in_one_statement, "no-row": no_row, "ignored-zero": ignored_zero, "cached": cached, "memory": memory}
+FUNCTIONS = {"one-statement": in_one_statement, "no-row": no_row, "ignored-zero": ignored_zero, "cached": cached, "released": released, "memory": memory}
 def buy(h, raw):
     with transaction() as c: return FUNCTIONS.get(MODE, appended)(c), {}
 serve(buy)

@@ -17,7 +17,19 @@ def attempt(c):
     if c.rowcount == 0: c.execute("ROLLBACK TO s"); return 409
     c.execute(SELL)
     return 201
+def look(found):
+    with transaction() as c: c.execute("SELECT count FROM product WHERE id = 1"); found.append(c.fetchone()[0])
 def buy(h, raw):
+    if MODE == "twice":                # the same statement over two connections at once, and then a conditional UPDATE
+        found = []; threads = [threading.Thread(target=look, args=(found,)) for _ in range(2)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+        if min(found) < 1: return 409, {}
+        with transaction() as c:
+            c.execute(TAKE + " AND count >= 1")
+            if c.rowcount == 0: return 409, {}
+            c.execute(SELL)
+        return 201, {}
     while True:
         try:
             with transaction() as c: return attempt(c), {}
