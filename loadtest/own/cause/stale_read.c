@@ -78,15 +78,6 @@ static enum stale_kind kind_of_read(const struct run_shapes *run, struct stale_r
                                                                                         : STALE_NONE;
 }
 
-/* The lock of READS ended before the change, and the request then wrote without another one and without a condition. */
-static bool is_released(const struct run_shapes *run, struct stale_read *found)
-{
-    found->lock = run_visible_from(run, found->reads);
-    return found->lock < found->changes && found->changes < found->writes && found->same_table &&
-           !run->shape[found->reads].skips_locked && !run->shape[found->writes].conditional &&
-           find_lock(run, found) == run->count;
-}
-
 /* The steps of FOUND, up to its change, are set. */
 static enum stale_kind kind_of(const struct run_shapes *run, struct stale_read *found)
 {
@@ -97,8 +88,6 @@ static enum stale_kind kind_of(const struct run_shapes *run, struct stale_read *
         return STALE_NONE;
     if (found->use->access == ACCESS_READ)
         return kind_of_read(run, found);
-    if (found->use->access == ACCESS_LOCK && !run_found_nothing(run, found->reads) && is_released(run, found))
-        return STALE_RELEASED;
     return inserts && found->use->access == ACCESS_LOCK && !run->shape[found->reads].skips_locked
                ? STALE_UNLOCKED
                : STALE_NONE;
@@ -189,6 +178,45 @@ static struct stale_read find_old_snapshot(const struct run_shapes *run)
                     continue;
                 next.commit = commit;
                 return next;
+            }
+    return (struct stale_read){0};
+}
+
+/* ---- a lock that has ended ---------------------------------------------------------------------------------------------------------- */
+
+/* READS locked rows in a transaction that wrote nothing and ended before the change, and the request then wrote without another lock and without a
+ * condition. */
+static bool is_released(const struct run_shapes *run, struct stale_read *found)
+{
+    bool failed;
+    if (found->use->access != ACCESS_LOCK || run_found_nothing(run, found->reads) ||
+        found->lock >= run->count || !run_ends_transaction(run, found->lock, &failed) ||
+        run->shape[found->reads].unknown || run_failed(run, found->reads) ||
+        run->shape[found->reads].skips_locked || run_was_refused(run, found->reads) ||
+        found->lock >= found->changes || !find_write(run, found) || !found->same_table ||
+        found->writes <= found->changes || run->shape[found->writes].conditional ||
+        find_lock(run, found) < run->count)
+        return false;
+    for (size_t i = transaction_begin(run, found->reads); i <= found->lock; i++)
+        if (run_same_request(run, i, found->reads) && run_wrote(run, i, NULL))
+            return false;
+    return true;
+}
+
+static struct stale_read find_released(const struct run_shapes *run)
+{
+    for (size_t i = 0; i < run->count; i++)
+        for (size_t u = 0; u < run->shape[i].use_count; u++)
+            for (size_t j = i; j < run->count; j++) {
+                struct stale_read next = {.kind = STALE_RELEASED,
+                                          .use = &run->shape[i].uses[u],
+                                          .reads = i,
+                                          .changes = j,
+                                          .commit = run_visible_from(run, j),
+                                          .lock = run_visible_from(run, i)};
+                if (!run_same_request(run, i, j) && run_wrote(run, j, next.use->table) &&
+                    is_released(run, &next))
+                    return next;
             }
     return (struct stale_read){0};
 }
@@ -375,6 +403,8 @@ bool say_stale_read(const struct run_shapes *run, char ret_text[static CAUSE_TEX
     found = find(run);
     if (found.kind == STALE_NONE)
         found = find_old_snapshot(run);
+    if (found.kind == STALE_NONE)
+        found = find_released(run);
     switch (found.kind) {
     case STALE_READ: say_read(run, &found, ret_text); break;
     case STALE_SNAPSHOT: say_snapshot(run, &found, ret_text); break;
