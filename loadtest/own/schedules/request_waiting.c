@@ -232,7 +232,7 @@ static void watch(struct request_runner *runner, const struct actor *actor)
         runner->groups[runner->group_count++] = group;
 }
 
-/* Notes that ACTOR has sent a statement of SHAPE, when SAME of this shape are held besides it. True if others of its group are to come. */
+/* Notes that ACTOR has sent a statement of SHAPE, when SAME of this shape are held in addition to it. True if others of its group are to come. */
 static bool waits_for_group(const struct request_runner *runner, struct actor *actor, uint64_t shape,
                             unsigned same)
 {
