@@ -91,6 +91,17 @@ bool runner_await_deadlock(struct request_runner *runner);
 /* Called when all requests have their answers: waits until their transactions have ended, for at most as long as a request may be silent. */
 bool runner_await_transactions(struct request_runner *runner);
 
+/* CONNECTION has an open transaction of a request that was already answered. */
+bool runner_is_late(const struct request_runner *runner, const struct gate_connection *connection);
+
+/* ---- several statements at a time; request_groups.c; with the gate's lock ----- */
+
+/* ACTOR alone runs, and is held: notes other statements of it that are held at the same moment as one group. */
+void runner_watch_actor(struct request_runner *runner, const struct actor *actor);
+/* ACTOR sends several statements at a time, of which one is held. Waits for those that one request alone has sent together with it, and chooses the
+ * same one in each run: which of them came first is chance. */
+void runner_choose_one(struct request_runner *runner, struct actor *actor);
+
 /* ---- Redis ----- */
 
 /* Empties a private Redis, and forgets who holds what. */

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/own/sql/statement_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,9 +14,6 @@ enum {
     STUCK_US = 4000000, /* longer than PostgreSQL's deadlock_timeout of one second */
     QUEUE_US =
         50000, /* until a program that goes on waits in the queue of its pool; its first statement gets the whole quiet time */
-    WATCH_US = 50000, /* for another statement of a request that is held */
-    NEXT_US =
-        30000, /* for the next statement of a request that has got an answer, if it has sent another one before */
 };
 
 static int actor_of_pid(struct request_runner *runner, int32_t pid)
@@ -60,8 +56,7 @@ static bool another_is_inside(const struct request_runner *runner, const struct 
     return false;
 }
 
-/* Has the connection an open transaction of a request that was already answered? */
-static bool is_late(const struct request_runner *runner, const struct gate_connection *connection)
+bool runner_is_late(const struct request_runner *runner, const struct gate_connection *connection)
 {
     return connection->used && connection->transaction != 'I' && connection->owner != GATE_NO_OWNER &&
            connection->owner < ACTORS_MAX && runner->actors[connection->owner].ended;
@@ -74,7 +69,7 @@ static bool pass_late(struct request_runner *runner)
     struct gate *gate = runner->settings.gate;
     for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
         const struct gate_connection *connection = gate_connection(gate, i);
-        if (!connection->held || !is_late(runner, connection))
+        if (!connection->held || !runner_is_late(runner, connection))
             continue;
         const struct actor *actor = &runner->actors[connection->owner];
         if (actor->crashed) {
@@ -103,7 +98,7 @@ bool runner_await_transactions(struct request_runner *runner)
             return false;
         is_open = false;
         for (size_t i = 0; i < GATE_CONNECTIONS; i++)
-            is_open |= is_late(runner, gate_connection(runner->settings.gate, i));
+            is_open |= runner_is_late(runner, gate_connection(runner->settings.gate, i));
         if (is_open)
             gate_wait(runner->settings.gate, until);
     }
@@ -121,7 +116,7 @@ static size_t find_held(struct request_runner *runner, struct actor *actor, bool
         if (!connection->used || !connection->held)
             continue;
         if (runner_is_taken(runner, actor, i) || !runner_may_send(runner, actor, connection) ||
-            is_late(runner, connection) || (is_unclear && connection->transaction == 'I'))
+            runner_is_late(runner, connection) || (is_unclear && connection->transaction == 'I'))
             continue;
         runner_note_stranger(runner, actor, connection);
         connection->owner = (int)actor->number;
@@ -193,117 +188,6 @@ static bool can_be_held(struct request_runner *runner, const struct actor *actor
     return !problem && pass_late(runner);
 }
 
-/* Adds a shape to a group, which can have several of the same. */
-static void add_shape(struct statement_group *group, uint64_t shape)
-{
-    if (group->count < GROUP_MAX)
-        group->shapes[group->count++] = shape;
-}
-
-/* One request alone runs: are other statements of it held at the same moment? With the gate's lock. */
-static void watch(struct request_runner *runner, const struct actor *actor)
-{
-    struct gate *gate = runner->settings.gate;
-    int64_t until_us = monotonic_us() + WATCH_US;
-    const char *text = gate_connection(gate, actor->at)->text;
-    /* What comes now follows from the answer to another one, and choose_one waits for that. */
-    bool is_new = gate_connection(gate, actor->at)->claim == GATE_NO_OWNER;
-    struct statement_group group = {.shapes = {sql_shape(0, text)}, .count = 1};
-    while (runner->group_count < GROUPS_MAX && monotonic_us() < until_us && !interrupted()) {
-        for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
-            struct gate_connection *connection = gate_connection(gate, i);
-            /* What is claimed has come with an earlier statement. */
-            if (i == actor->at || !connection->used || !connection->held ||
-                connection->claim != GATE_NO_OWNER)
-                continue;
-            if (connection->trivial) {
-                gate_release(gate, i);
-                continue;
-            }
-            connection->claim = (int)actor->number;
-            add_shape(&group, sql_shape(0, connection->text));
-            if (!*runner->at_once)
-                snprintf(runner->at_once, sizeof runner->at_once, "'%.150s' and '%.150s'", text,
-                         connection->text);
-        }
-        gate_wait(gate, until_us);
-    }
-    if (group.count > 1 && is_new)
-        runner->groups[runner->group_count++] = group;
-}
-
-/* Notes that ACTOR has sent a statement of SHAPE, when SAME of this shape are held in addition to it. True if others of its group are to come. */
-static bool waits_for_group(const struct request_runner *runner, struct actor *actor, uint64_t shape,
-                            unsigned same)
-{
-    bool waits = false;
-    for (size_t g = 0; g < runner->group_count; g++) {
-        unsigned nth = 0;
-        for (unsigned i = 0; i < runner->groups[g].count; i++)
-            if (runner->groups[g].shapes[i] == shape && nth++ == same)
-                actor->met[g] |= 1U << i;
-        waits |= nth > 0 && actor->met[g] != (1U << runner->groups[g].count) - 1;
-    }
-    return waits;
-}
-
-/* A group whose statements have all come can be sent once more when none of them is held. */
-static void forget_groups(const struct request_runner *runner, struct actor *actor)
-{
-    for (size_t g = 0; g < runner->group_count; g++)
-        if (actor->met[g] == (1U << runner->groups[g].count) - 1)
-            actor->met[g] = 0;
-}
-
-/* ACTOR sends several statements at a time, of which one is held. Waits for those that one request alone has sent together with it, and chooses the
- * same one in each run: which of them came first is chance. */
-static void choose_one(struct request_runner *runner, struct actor *actor)
-{
-    struct gate *gate = runner->settings.gate;
-    int64_t until_us = monotonic_us() + (runner->quiet_us > 0 ? runner->quiet_us : QUIET_LEAST_US);
-    int64_t next_us = monotonic_us() + NEXT_US;
-    uint64_t shapes[GATE_CONNECTIONS];
-    size_t held = 0;
-    bool
-        is_first = true,
-        has_old =
-            false; /* HAS_OLD: one that was held already while another one ran, whose answer brings the next one */
-    for (bool waits = true; waits && monotonic_us() < until_us && !interrupted();) {
-        waits = has_old && monotonic_us() < next_us;
-        held = 0;
-        for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
-            struct gate_connection *connection = gate_connection(gate, i);
-            if (!connection->used || !connection->held || runner_is_taken(runner, actor, i) ||
-                is_late(runner, connection))
-                continue;
-            connection->owner = (int)actor->number;
-            if (connection->trivial) {
-                gate_release(gate, i);
-                continue;
-            }
-            has_old |= is_first && connection->claim == (int)actor->number;
-            waits |= is_first && has_old;
-            connection->claim = (int)actor->number;
-            unsigned same = 0;
-            shapes[held] = sql_shape(0, connection->text);
-            for (size_t k = 0; k < held; k++)
-                same += shapes[k] == shapes[held];
-            waits |= waits_for_group(runner, actor, shapes[held++], same);
-        }
-        is_first = false;
-        if (waits)
-            gate_wait(gate, monotonic_us() + LOOK_US);
-    }
-    for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
-        const struct gate_connection *connection = gate_connection(gate, i);
-        if (connection->used && connection->held && connection->claim == (int)actor->number &&
-            strcmp(connection->text, gate_connection(gate, actor->at)->text) < 0)
-            actor->at = i;
-    }
-    if (held <= 1)
-        forget_groups(runner, actor);
-}
-
 static void note_queues(struct request_runner *runner)
 {
     for (size_t i = 0; i < runner->settings.requests; i++)
@@ -316,9 +200,9 @@ static void note_rest(struct request_runner *runner, struct actor *actor, int64_
 {
     runner->silence_us = silence > runner->silence_us ? silence : runner->silence_us;
     if (runner->watches && actor->state == REQUEST_HELD)
-        watch(runner, actor);
+        runner_watch_actor(runner, actor);
     if (*runner->at_once && actor->state == REQUEST_HELD && !actor->crashed)
-        choose_one(runner, actor);
+        runner_choose_one(runner, actor);
 }
 
 /* A SILENCE, in microseconds, after which ACTOR counts as waiting in the program, or in the queue of its pool. */

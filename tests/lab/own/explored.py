@@ -9,6 +9,40 @@ from lab import PATIENCE
 from test_check import MODULES, SAMPLES
 
 PYTHON = SAMPLES / "python"
+# What a service needs apart from sell(), which returns the status of an answer and its headers.
+SERVER = '''
+import os
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Shop(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.reply(200, {})
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.reply(*sell(os.environ["PROTECTION"]))
+
+    def reply(self, status, headers):
+        self.send_response(status)
+        for name, value in ({"Content-Length": "0"} | headers).items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+'''
+
+
+def served(folder, sells, **members):
+    """Writes a service to FOLDER whose function sell(PROTECTION) is in the code SELLS, and returns the path of its description."""
+    (folder / "shop.py").write_text(sells + SERVER, encoding="utf-8")
+    return described(folder, **members)
 
 
 def extended(folder, protections, **members):

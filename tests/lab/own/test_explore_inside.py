@@ -5,14 +5,13 @@ import json
 
 import pytest
 
-from explored import PYTHON, described, explore, loadtest, result
+from explored import PYTHON, described, explore, loadtest, result, served
 from test_check import sample_needs
 
 # A service that sells with one statement outside a transaction, or takes a connection of a small pool for each statement.
 SERVICE = '''
 import os, queue, time
 import psycopg2
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 POOL = queue.LifoQueue()
 for _ in range(int(os.environ.get("POOL", 3))):
@@ -81,32 +80,12 @@ def two_connections():
         POOL.put(first)
 
 
-class Shop(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def do_GET(self):
-        self.reply(200)
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        way = os.environ["PROTECTION"]
-        try:
-            ways = {"pool": in_pool, "session-lock": session_lock, "two-connections": two_connections}
-            sold = ways[way]() if way in ways else run(os.environ["STATEMENT"])
-            self.reply(201 if sold else 409)
-        except psycopg2.Error as error:
-            self.reply(409 if "sold out" in str(error) else 500)
-
-    def reply(self, status):
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-
-ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+def sell(way):
+    try:
+        sold = in_pool() if way == "pool" else session_lock() if way == "session-lock" else run(os.environ["STATEMENT"])
+        return (201 if sold else 409), {}
+    except psycopg2.Error as error:
+        return (409 if "sold out" in str(error) else 500), {}
 '''
 TABLES = """
 CREATE TABLE product (id int PRIMARY KEY, count int NOT NULL);
@@ -155,9 +134,8 @@ STATEMENTS = {
 
 
 def service(folder, more, **env):
-    (folder / "shop.py").write_text(SERVICE, encoding="utf-8")
     (folder / "schema.sql").write_text(TABLES + more, encoding="utf-8")
-    return described(folder, schema="schema.sql", invariant=None, ready=None,
+    return served(folder, SERVICE, schema="schema.sql", invariant=None, ready=None,
                      reset=["DELETE FROM order_item", "UPDATE product SET count = {stock} WHERE id = 1"],
                      env={"PORT": "{port}", "DATABASE_URL": "{postgres}", "STATEMENT": "", "PROTECTION": ""} | env)  # fmt: skip
 

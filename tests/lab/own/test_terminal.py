@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from explored import described, explore
+from explored import explore, served
 from test_check import sample_needs
 from test_loadtest import loadtest
 
@@ -13,48 +13,28 @@ CONTROLS = set("\033\x9b\b\a")
 SERVICE = r'''
 import os, sys
 import psycopg2
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 print("\033[31mlog\x9b2J\033]0;title\a", file=sys.stderr, flush=True)
 if os.environ.get("PROTECTION") == "ends":
     sys.exit(1)
 
 
-class Shop(BaseHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-    def do_GET(self):
-        self.reply(200)
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        with psycopg2.connect(os.environ["DATABASE_URL"]) as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT count, chr(155) || chr(27) || '[2J\x9b' FROM product WHERE id = 1")
-            sells = cursor.fetchone()[0] > 0
-            if sells:
-                cursor.execute("UPDATE product SET count = count - 1 WHERE id = 1")
-                cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (1, 1)")
-        connection.close()
-        self.reply(201 if sells else 302)
-
-    def reply(self, status):
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        if status == 302:
-            self.send_header("Location", "/\x1b[2J\xc2\x9b")
-        self.end_headers()
-
-
-ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+def sell(way):
+    with psycopg2.connect(os.environ["DATABASE_URL"]) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT count, chr(155) || chr(27) || '[2J\x9b' FROM product WHERE id = 1")
+        sells = cursor.fetchone()[0] > 0
+        if sells:
+            cursor.execute("UPDATE product SET count = count - 1 WHERE id = 1")
+            cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (1, 1)")
+    connection.close()
+    return (201, {}) if sells else (302, {"Location": "/\x1b[2J\xc2\x9b"})
 '''
 
 
 @pytest.fixture
 def shop(tmp_path):
     sample_needs("python")
-    (tmp_path / "shop.py").write_text(SERVICE, encoding="utf-8")
-    return described(tmp_path)
+    return served(tmp_path, SERVICE)
 
 
 def assert_spelled(ran, spelled):
