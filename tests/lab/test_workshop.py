@@ -62,6 +62,23 @@ def test_a_lesson_shows_what_it_says(shop, lesson):
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+# A table that a command prints, and below it the page's, with other figures.
+TABLE = """```sh
+cat <<END
+strategy orders_per_s round_trips_per_order
+row-lock 2000 2.0
+optimistic 1000 9.6
+END
+```
+
+```text{}
+strategy orders_per_s round_trips_per_order
+row-lock 2500 {}
+optimistic {} 12
+```
+"""
+
+
 @pytest.mark.parametrize(
     "text, right",
     [
@@ -69,6 +86,14 @@ def test_a_lesson_shows_what_it_says(shop, lesson):
         ("```sh\necho sold 2\n```\n\n```text\nsold 1\n```\n", False),
         ("```sh\necho sold 2, ok\n```\n\n```text rough\nsold 130, ok\n```\n", True),
         ("```sh\necho sold 2, broken\n```\n\n```text rough\nsold 2, ok\n```\n", False),
+        (TABLE.format(" rough", 2.0, 900), True),
+        (TABLE.format(" rough", 2.1, 900), False),
+        (TABLE.format(" rough", 3.0, 900), False),
+        (TABLE.format(" rough row-lock>optimistic", 2.0, 900), True),
+        (TABLE.format(" rough optimistic>row-lock", 2.0, 900), False),
+        (TABLE.format(" rough row-lock>optimistic", 2.0, 3000), False),
+        (TABLE.format(" rough round_trips_per_order:optimistic>row-lock", 2.0, 900), True),
+        (TABLE.format(" rough row-lock>nobody", 2.0, 900), False),
         ("```sh\nfalse\n```\n", False),
         ("```sh fails\nfalse\n```\n", True),
         ("```sh fails\ntrue\n```\n", False),
@@ -259,6 +284,19 @@ def test_a_lesson_has_the_form_of_the_others(lesson):
     assert see_it.count("```sh\n") == len(re.findall(r"^```\n\n```text", see_it, re.M)) > 0, "what is run is shown"
     assert f"```sh fails\ncheck {number} " in exercise and f"</summary>\n" in exercise
     assert f"\ncheck {number} " in exercise.split("<details>")[1], "a solution"
+
+
+def test_the_glossary_has_each_verdict_that_a_lesson_prints():
+    glossary = (WORKSHOP / "glossary.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"`([\w-]+)`", re.search(r"^\*\*Verdict\*\*: (.*?)\n(?:\n|$)", glossary, re.S | re.M)[1]))
+    verdicts = set()
+    for lesson in LESSONS:
+        for block in re.findall(r"^```text[^\n]*\n(.*?)^```", lesson.read_text(encoding="utf-8"), re.S | re.M):
+            rows = [line.split() for line in block.splitlines()]
+            verdicts |= {row[rows[0].index("verdict")] for row in rows[1:] if "verdict" in rows[0] and len(row) == len(rows[0])}
+    assert {"ok", "flawed", "anomaly"} < verdicts and verdicts - {"verdict"} <= known, verdicts
+    for word in ("Guarantee", "Serial execution", "Round trip", "Strategy"):
+        assert f"**{word}**: " in glossary, word
 
 
 def test_the_index_names_every_lesson():
