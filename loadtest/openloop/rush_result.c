@@ -311,6 +311,18 @@ static void print_unserved(const json_t *best, const json_t *worst, char *ret_te
         snprintf(ret_text + used, size - used, ".");
 }
 
+/* Did the service answer before PostgreSQL had the orders (202)? */
+static bool answered_early(const json_t *row)
+{
+    size_t i;
+    const json_t *outcome;
+    json_array_foreach(json_object_get(row, "outcomes"), i, outcome) {
+        if (strcmp(result_text(outcome, "outcome"), "accepted") == 0)
+            return true;
+    }
+    return false;
+}
+
 static void print_headline(const json_t *document, char *ret_headline, size_t size)
 {
     const json_t *rows = json_object_get(document, "rows"), *best = NULL, *worst = NULL, *oversold = NULL;
@@ -342,6 +354,10 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
                  "99 of 100 buyers had their order within %s ms with %s, and within %s ms with %s.",
                  number_text(time_of(best, "p99"), 1, few), result_text(best, "strategy"),
                  number_text(time_of(worst, "p99"), 1, many), result_text(worst, "strategy"));
+    used = strlen(ret_headline);
+    if (answered_early(best))
+        snprintf(ret_headline + used, size - used, " %s answered before PostgreSQL had the orders.",
+                 result_text(best, "strategy"));
 }
 
 static bool add_notes(const json_t *document, struct notes *notes)

@@ -187,6 +187,16 @@ def test_the_headline_says_what_was_found(browser, reports, kind, finding):
     assert re.search(finding, browser.all("h1")[0].text), browser.all("h1")[0].text
 
 
+def test_a_rush_that_answers_from_memory_is_not_praised_without_a_word(folder):
+    document = json.loads((RESULTS / "rush-share.json").read_text())
+    fastest = min(document["rows"], key=lambda row: row["latency_ms"]["p99"])
+    for outcome, says in (("created", r"ms with [a-z-]+\.$"), ("accepted", rf"\. {fastest['strategy']} answered before PostgreSQL had the orders\.$")):
+        fastest["outcomes"][0]["outcome"] = outcome
+        (folder / "early.json").write_text(json.dumps(document))
+        headline = re.search("<h1[^>]*>(.*?)</h1>", report(folder / "early.json", "--format", "html").stdout)[1]
+        assert re.search(says, headline), headline
+
+
 @pytest.mark.parametrize("kind", ("compare", "growth", "bench", "made-compare", "made-rush", "made-check"))
 def test_every_picture_has_its_numbers(browser, reports, kind):
     browser.driver.get(reports[kind].as_uri())
