@@ -3,6 +3,7 @@
 #include "loadtest/sqlspec/sql_execution.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 
@@ -21,15 +22,6 @@ static bool fail(struct sql_execution *execution)
 }
 
 /* ---- results -------------------------------------------------------------------------------------------- */
-
-/* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * UINT64_C(1099511628211);
-    return hash;
-}
 
 /* The results to compare. Notifications may come earlier or later, and carry numbers of processes: they are no part of an outcome. */
 static json_t *comparable(const json_t *results, bool has_sequence)
@@ -81,7 +73,7 @@ static bool keep_results(struct sql_execution *execution, size_t session, const 
     char *text = renamed ? json_dumps(renamed, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     /* Steps that end between two starts of steps may do so in any sequence. */
     if (text)
-        execution->new_results += mix(session + 1, text, strlen(text));
+        execution->new_results += hash_add(session + 1, text, strlen(text));
     free(text);
     if (!execution->outcome.sessions[session])
         execution->outcome.sessions[session] = json_object();
@@ -106,7 +98,7 @@ static void forget(struct sql_execution *execution)
     execution->new_results = 0;
     execution->has_deadlock = false;
     execution->given_up = 0;
-    execution->fingerprint = UINT64_C(14695981039346656037);
+    execution->fingerprint = HASH_OF_NOTHING;
     for (size_t i = 0; i < SPEC_SESSIONS_MAX; i++) {
         execution->running[i] = NO_STEP;
         execution->began_at[i] = SIZE_MAX;
@@ -310,8 +302,9 @@ static bool settle(struct sql_execution *execution)
     uint64_t news = execution->new_results;
     execution->new_results = 0;
     if (!execution->has_deadlock) {
-        execution->fingerprint = mix(execution->fingerprint, &news, sizeof news);
-        execution->fingerprint = mix(execution->fingerprint, execution->holders, sizeof execution->holders);
+        execution->fingerprint = hash_add(execution->fingerprint, &news, sizeof news);
+        execution->fingerprint = hash_add(execution->fingerprint, execution->holders,
+                                          sizeof execution->holders);
     }
     return !execution->failed;
 }

@@ -1,4 +1,5 @@
 /* The workshop page: its files, carried in the binary, and the headers that keep it to itself. */
+#include "base/hash.h"
 #include "service/api/api.h"
 
 #include <inttypes.h>
@@ -40,13 +41,10 @@ static const char *content_type(const char *name)
     return "application/octet-stream";
 }
 
-/* A hash of the bytes (FNV-1a): another build's file has another tag, whatever its size and date. */
+/* Another build's file has another tag, whatever its size and date. */
 static uint64_t hash(const struct page_file *file)
 {
-    uint64_t value = 14695981039346656037u;
-    for (const char *byte = file->begin; byte < file->end; byte++)
-        value = (value ^ (unsigned char)*byte) * 1099511628211u;
-    return value;
+    return hash_add(HASH_OF_NOTHING, file->begin, (size_t)(file->end - file->begin));
 }
 
 static void set_headers(struct exchange *x, const char *tag)

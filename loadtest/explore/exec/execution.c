@@ -3,6 +3,7 @@
 #include "loadtest/explore/exec/execution.h"
 #include "base/clock.h"
 
+#include "base/hash.h"
 #include "loadtest/explore/exec/fault_transitions.h"
 #include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/exec/lock_admin.h"
@@ -287,23 +288,16 @@ bool execution_end(void *self)
     return true;
 }
 
-/* FNV-1a, by Fowler, Noll and Vo. */
-static uint64_t add_to_sum(uint64_t sum, uint64_t value)
-{
-    for (unsigned byte = 0; byte < sizeof value; byte++)
-        sum = (sum ^ (value >> 8 * byte & 0xff)) * 1099511628211u;
-    return sum;
-}
-
 uint64_t execution_fingerprint(void *self)
 {
     const struct execution *execution = self;
-    uint64_t sum = 14695981039346656037u;
+    uint64_t sum = HASH_OF_NOTHING;
     for (size_t i = 0; i < execution->trace.event_count; i++) {
         const struct event *event = &execution->trace.events[i];
         bool is_token = event->what == STEP_LOCK || event->what == STEP_FENCE || event->what == STEP_REFUSE;
-        sum = add_to_sum(sum, (uint64_t)event->actor << 8 | event->what);
-        sum = add_to_sum(sum, is_token ? 0 : (uint64_t)event->value);
+        const uint64_t happened[] = {(uint64_t)event->actor << 8 | event->what,
+                                     is_token ? 0 : (uint64_t)event->value};
+        sum = hash_add(sum, happened, sizeof happened);
     }
     return sum;
 }

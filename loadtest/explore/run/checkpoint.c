@@ -1,6 +1,7 @@
 /* The file of a checkpoint: a head with the identity of the search, the state as it is in memory, and a checksum. */
 #include "loadtest/explore/run/checkpoint.h"
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,14 +20,10 @@ static struct head head_of(const struct checkpoint *checkpoint)
     return head;
 }
 
-/* FNV-1a, by Fowler, Noll and Vo: what a damaged disk gives back must not be taken for counts and lengths. */
+/* What a damaged disk gives back must not be taken for counts and lengths. */
 static uint64_t sum_of(const struct search_state *made)
 {
-    const unsigned char *bytes = (const unsigned char *)made;
-    uint64_t sum = 14695981039346656037u;
-    for (size_t i = 0; i < sizeof *made; i++)
-        sum = (sum ^ bytes[i]) * 1099511628211u;
-    return sum;
+    return hash_add(HASH_OF_NOTHING, made, sizeof *made);
 }
 
 int checkpoint_load(const struct checkpoint *checkpoint, struct search_state *ret_made, char *ret_error,

@@ -1,6 +1,7 @@
 /* Recognizes a request that repeats statements that have no effect. */
 #include "loadtest/own/polls/poll_history.h"
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "loadtest/own/gate/wire_protocol.h"
 #include "loadtest/own/sql/statement_words.h"
@@ -14,11 +15,6 @@ enum {
     TIMES_READ = 3, /* a statement was sent so often before it counts, if none was in vain */
     ID_LENGTH = 8,  /* of a token with a digit and a letter */
 };
-
-static uint64_t add_byte(uint64_t hash, unsigned char byte)
-{
-    return (hash ^ byte) * 1099511628211U; /* FNV-1a */
-}
 
 static bool is_part(unsigned char byte)
 {
@@ -64,7 +60,7 @@ static bool looks_like_id(const char *token, size_t length)
 
 static uint64_t hash_of(const char *text, bool open, bool is_loose)
 {
-    uint64_t hash = add_byte(14695981039346656037U, open);
+    uint64_t hash = hash_add(HASH_OF_NOTHING, &open, sizeof open);
     while (*text) {
         size_t length = 0;
         while (is_part((unsigned char)text[length]))
@@ -72,12 +68,12 @@ static uint64_t hash_of(const char *text, bool open, bool is_loose)
         bool left_out = length > 0 &&
                         (looks_like_time(text, length) || (is_loose && looks_like_id(text, length)));
         if (left_out)
-            hash = add_byte(hash, '#');
-        for (size_t i = 0; i < length && !left_out; i++)
-            hash = add_byte(hash, (unsigned char)text[i]);
+            hash = hash_add(hash, "#", 1);
+        else
+            hash = hash_add(hash, text, length);
         text += length;
         if (*text && length == 0)
-            hash = add_byte(hash, (unsigned char)*text++);
+            hash = hash_add(hash, text++, 1);
     }
     return hash ? hash : 1;
 }

@@ -1,6 +1,8 @@
 /* Recognizes a request that repeats a command to Redis which changes nothing. */
 #include "loadtest/own/redis/idle_repeats.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 enum { READS_MOST = 3 };
@@ -10,18 +12,11 @@ static uint64_t others_changes(const struct idle_repeats *repeats, unsigned acto
     return repeats->changes - repeats->own[actor];
 }
 
-static uint64_t add(uint64_t hash, const char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211U; /* FNV-1a */
-    return hash;
-}
-
 uint64_t idle_repeats_command(const char *text, const char *keys)
 {
-    uint64_t hash = add(14695981039346656037U, text, strcspn(text, " "));
+    uint64_t hash = hash_add(HASH_OF_NOTHING, text, strcspn(text, " "));
     for (const char *key = keys; *key; key += strlen(key) + 1)
-        hash = add(hash, key, strlen(key) + 1);
+        hash = hash_add(hash, key, strlen(key) + 1);
     return hash ? hash : 1;
 }
 

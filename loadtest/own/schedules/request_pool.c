@@ -4,13 +4,12 @@
  * the whole request loses nothing: then the second request waits for the first one to end. */
 #include "loadtest/own/schedules/request_runner_impl.h"
 
+#include "base/hash.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/own/sql/statement_words.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define SHAPE_BEGIN 14695981039346656037U
 
 void runner_occupy(struct request_runner *runner, size_t connections, bool frees)
 {
@@ -91,7 +90,7 @@ void runner_learn(struct request_runner *runner)
     const struct run_record *record = &runner->record;
     runner->alone_count = record->count;
     for (size_t i = 0; i < record->count; i++)
-        runner->alone[i] = sql_shape(SHAPE_BEGIN, record->steps[i].text);
+        runner->alone[i] = sql_shape(HASH_OF_NOTHING, record->steps[i].text);
     runner->locks_session = false;
     for (size_t i = 0; i < record->count; i++)
         runner->locks_session |= strcasestr(record->steps[i].text, "advisory_lock") != NULL;
@@ -143,7 +142,7 @@ bool runner_may_send(const struct request_runner *runner, const struct actor *ac
     bool is_anothers = false;
     if (runner->occupied == 0 || actor->number == ACTORS_MAX || connection->trivial)
         return true;
-    uint64_t shape = sql_shape(SHAPE_BEGIN, connection->text);
+    uint64_t shape = sql_shape(HASH_OF_NOTHING, connection->text);
     for (size_t i = 0; i < runner->settings.requests; i++)
         is_anothers |= &runner->actors[i] != actor && runner->actors[i].state == REQUEST_INSIDE &&
                        is_next(runner, &runner->actors[i], shape);

@@ -2,6 +2,7 @@
 #include "loadtest/own/schedules/request_runner_impl.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/explore/core/statement_inside.h"
@@ -73,14 +74,9 @@ static void join(struct actor *actor)
 
 /* ---- the fingerprint -------------------------------------------------------------------------------------------------- */
 
-static uint64_t add_byte(uint64_t hash, unsigned char byte)
-{
-    return (hash ^ byte) * 1099511628211U; /* FNV-1a */
-}
-
 static void add_text(struct request_runner *runner, unsigned actor, const char *text)
 {
-    runner->fingerprint = sql_shape(add_byte(runner->fingerprint, (unsigned char)('A' + actor)), text);
+    runner->fingerprint = sql_shape(hash_add(runner->fingerprint, &actor, sizeof actor), text);
 }
 
 /* ---- schedules -------------------------------------------------------------------------------------------------------------- */
@@ -133,7 +129,7 @@ bool runner_start(struct request_runner *runner)
 {
     struct gate *gate = runner->settings.gate;
     runner->record = (struct run_record){0};
-    runner->fingerprint = 14695981039346656037U;
+    runner->fingerprint = HASH_OF_NOTHING;
     gate_lock(gate);
     gate_hold(gate, false);
     gate_unlock(gate);

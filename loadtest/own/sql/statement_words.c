@@ -1,6 +1,7 @@
 /* The words of a statement. */
 #include "loadtest/own/sql/statement_words.h"
 
+#include "base/hash.h"
 #include "loadtest/own/sql/sql_signs.h"
 
 #include <ctype.h>
@@ -166,9 +167,9 @@ uint64_t sql_shape(uint64_t hash, const char *text)
     struct sql_word word;
     while (sql_word_next(&text, &word)) {
         drop_counters(&word);
-        hash = (hash ^ (uint64_t)word.kind) * 1099511628211U; /* FNV-1a */
-        for (const char *at = word.kind == SQL_VALUE || word.kind == SQL_UNKNOWN ? "" : word.text; *at; at++)
-            hash = (hash ^ (unsigned char)*at) * 1099511628211U;
+        hash = hash_add(hash, &word.kind, sizeof word.kind);
+        if (word.kind != SQL_VALUE && word.kind != SQL_UNKNOWN)
+            hash = hash_add(hash, word.text, strlen(word.text));
     }
     return hash;
 }

@@ -3,6 +3,8 @@
  * the other. Whatever the colours are, equal copies prove a renaming, since each number gets one name and each name one number. */
 #include "loadtest/sqlspec/numbers/numbers.h"
 
+#include "base/hash.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,15 +24,6 @@ struct renaming {
     size_t count, room;
     bool failed, too_many;
 };
-
-/* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * UINT64_C(1099511628211);
-    return hash;
-}
 
 static int64_t sequence_of(int64_t value)
 {
@@ -84,7 +77,7 @@ static void add(struct renaming *renaming, int64_t value)
     }
     int64_t sequence = sequence_of(value);
     renaming->item[renaming->count++] = (struct number){
-        .value = value, .colour = mix(UINT64_C(14695981039346656037), &sequence, sizeof sequence)};
+        .value = value, .colour = hash_add(HASH_OF_NOTHING, &sequence, sizeof sequence)};
 }
 
 static void collect(struct renaming *renaming, const json_t *value)
@@ -114,17 +107,17 @@ static uint64_t hash_row(struct renaming *renaming, const json_t *row, uint64_t 
     for (size_t i = 0; i < count; i++) {
         const char *text = json_string_value(json_is_array(row) ? json_array_get(row, i) : row), *next;
         int64_t value;
-        hash = mix(hash, text ? "t" : "n", 1);
+        hash = hash_add(hash, text ? "t" : "n", 1);
         for (; text && (next = find_number(renaming->numbers, text, &value)); text = next + DIGITS) {
             struct number *number = find(renaming, value);
-            hash = mix(hash, text, (size_t)(next - text));
-            hash = mix(hash, &number->colour, sizeof number->colour);
+            hash = hash_add(hash, text, (size_t)(next - text));
+            hash = hash_add(hash, &number->colour, sizeof number->colour);
             if (add_to)
-                number->sum += mix(*add_to, &place, sizeof place);
+                number->sum += hash_add(*add_to, &place, sizeof place);
             place++;
         }
         if (text)
-            hash = mix(hash, text, strlen(text) + 1);
+            hash = hash_add(hash, text, strlen(text) + 1);
     }
     return hash;
 }
@@ -154,11 +147,11 @@ static void visit(struct renaming *renaming, const json_t *value, uint64_t path,
     if (json_is_object(value)) {
         bool unordered = json_is_true(json_object_get(value, "unordered"));
         json_object_foreach((json_t *)value, key, member)
-            visit(renaming, member, mix(path, key, strlen(key) + 1),
+            visit(renaming, member, hash_add(path, key, strlen(key) + 1),
                   strcmp(key, "tables") != 0 && !(unordered && strcmp(key, "rows") == 0));
     } else if (json_is_array(value) && !is_row(value)) {
         json_array_foreach(value, i, member) {
-            visit(renaming, member, is_ordered ? mix(path, &i, sizeof i) : path, true);
+            visit(renaming, member, is_ordered ? hash_add(path, &i, sizeof i) : path, true);
         }
     } else {
         visit_row(renaming, value, path);
@@ -203,10 +196,10 @@ static void give_names(struct renaming *renaming, const json_t *value)
     for (int round = 0; sorted && count > 0 && round < ROUNDS_MAX; round++) {
         for (size_t i = 0; i < count; i++)
             renaming->item[i].sum = 0;
-        visit(renaming, value, UINT64_C(14695981039346656037), true);
+        visit(renaming, value, HASH_OF_NOTHING, true);
         for (size_t i = 0; i < count; i++)
-            renaming->item[i].colour = mix(renaming->item[i].colour, &renaming->item[i].sum,
-                                           sizeof renaming->item[i].sum);
+            renaming->item[i].colour = hash_add(renaming->item[i].colour, &renaming->item[i].sum,
+                                                sizeof renaming->item[i].sum);
         qsort(sorted, count, sizeof(struct number *), compare_colours);
         size_t now = count_colours(sorted, count);
         if (now == count)
@@ -215,7 +208,7 @@ static void give_names(struct renaming *renaming, const json_t *value)
             size_t i = 1;
             while (sorted[i]->colour != sorted[i - 1]->colour)
                 i++;
-            sorted[i - 1]->colour = mix(sorted[i - 1]->colour, "first", 5);
+            sorted[i - 1]->colour = hash_add(sorted[i - 1]->colour, "first", 5);
         }
         colours = now;
     }
