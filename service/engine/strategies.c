@@ -152,12 +152,12 @@ const struct strategy strategies[] = {
 
     {.name = "lock-table",                .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &lock_table,                    .span = SPAN_AROUND_TX,
-     .title = "As Spring's JdbcLockRegistry: INT_LOCK",
+     .title = "In the format of Spring's JdbcLockRegistry: INT_LOCK",
      .why = "A unique key with an expiry time by the clients' clocks. Waiting orders poll it."},
 
     {.name = "shedlock",                  .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &lock_shedlock,                 .span = SPAN_AROUND_TX,
-     .title = "As ShedLock: lock_until",
+     .title = "In the format of ShedLock: lock_until",
      .why = "Made so that a scheduled job runs once, misused here for orders: an order that takes too long loses the lock.",
      .fits = "cron jobs"},
 
@@ -205,7 +205,7 @@ const struct strategy strategies[] = {
 
     {.name = "redis-registry",            .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &redis_registry,                .span = SPAN_AROUND_TX,
-     .title = "As Spring's RedisLockRegistry",
+     .title = "In the format of Spring's RedisLockRegistry",
      .why = "All threads of a process share one id in Redis, so a local lock in front of it separates the threads."},
 
     {.name = "redis-registry-shared",     .guarantee = GUARANTEE_UNSAFE,             .shown_by = SHOWN_BY_LOAD,
@@ -229,14 +229,14 @@ const struct strategy strategies[] = {
 
     {.name = "redis-reentrant",           .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &redis_reentrant,               .span = SPAN_AROUND_TX,
-     .title = "As Redisson's RLock: reentrant, woken, renewed",
+     .title = "In the format of Redisson's RLock: reentrant, woken, renewed",
      .why = "A hold count instead of a value. A message wakes the waiters, and a watchdog renews the lease while its holder runs. "
             "When the whole process pauses, so does the watchdog.",
      .fits = "reentrant"},
 
     {.name = "redis-fair",                .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &redis_fair,                    .span = SPAN_AROUND_TX,
-     .title = "As Redisson's fair lock: a queue in Redis",
+     .title = "In the format of Redisson's fair lock: a queue in Redis",
      .why = "First come, first served: waiting orders stand in a list in Redis, and a message wakes the first. Its lease can still expire "
             "while the holder works.",
      .fits = "fair"},
@@ -249,7 +249,7 @@ const struct strategy strategies[] = {
 
     {.name = "redisson-redlock",          .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &redisson_redlock,              .span = SPAN_AROUND_TX,
-     .title = "As RedissonRedLock: a majority of RLocks",
+     .title = "In the format of RedissonRedLock: a majority of RLocks",
      .why = "A majority, but the time that it took to acquire the lock is not subtracted from the lease."},
 
     {.name = "zookeeper-naive",           .guarantee = GUARANTEE_UNSAFE,             .shown_by = SHOWN_BY_EXPIRY,
@@ -272,7 +272,7 @@ const struct strategy strategies[] = {
 
     {.name = "curator",                   .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &curator,                       .span = SPAN_AROUND_TX,
-     .title = "As Curator's InterProcessMutex",
+     .title = "In the format of Curator's InterProcessMutex",
      .why = "As zookeeper, and reentrant: a holder that acquires the lock again gets it without asking the server.",
      .fits = "fair"},
 
