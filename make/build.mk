@@ -103,8 +103,16 @@ LESSON_PAGES = $(sort $(patsubst %,$(BUILD)/generated/lessons/%.html,\
                index $(subst README,guide,$(basename $(notdir $(LESSON_SOURCES))))))
 PAGE_FILES = $(sort $(shell find service/page -mindepth 2 -type f)) $(LESSON_PAGES)
 page_name  = $(patsubst $(BUILD)/generated/%,%,$(patsubst service/page/%,%,$(1)))
+page_gz    = $(BUILD)/generated/gz/$(call page_name,$(1)).gz
 page_list  = \#define PAGE_FILES(X)$(foreach f,$(PAGE_FILES),\
-  $(if ,)X($(subst /,_,$(subst .,_,$(subst -,_,$(call page_name,$(f))))), "$(call page_name,$(f))", "$(f)"))
+  $(if ,)X($(subst /,_,$(subst .,_,$(subst -,_,$(call page_name,$(f))))), "$(call page_name,$(f))", "$(f)", "$(call page_gz,$(f))"))
+
+# Browsers that accept gzip get it, at about a third of the size.
+define compressed
+$(call page_gz,$(1)): $(1)
+	@mkdir -p $$(@D) && gzip -9nc $$< >$$@
+endef
+$(foreach f,$(PAGE_FILES),$(eval $(call compressed,$(f))))
 
 $(BUILD)/generated/page_files.h: FORCE
 	$(call write_if_changed,$(page_list))
@@ -114,7 +122,7 @@ $(LESSON_PAGES) &: $(LESSON_SOURCES) make/lesson-pages service/page/lesson.html
 	$(call say,PAGES,$(@D))make/lesson-pages $(@D)
 
 $(BUILD)/obj/service/page/page.o $(BUILD)/obj/service/page/page.S.o: $(BUILD)/generated/page_files.h
-$(BUILD)/obj/service/page/page.S.o: $(PAGE_FILES)
+$(BUILD)/obj/service/page/page.S.o: $(PAGE_FILES) $(foreach f,$(PAGE_FILES),$(call page_gz,$(f)))
 
 define layer_library
 $(call library,$(1)): $(filter-out $(MAINS),$(call objects,$(1))) $(BUILD)/obj/$(1).list

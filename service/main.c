@@ -79,7 +79,7 @@ static bool start(struct service *service)
     service->orders.may_order = access_orders;
     service->runs = runs_new(config);
     service->responses = response_cache_new();
-    service->sandboxes = sandboxes_new(config->sandbox_idle_ms);
+    service->sandboxes = sandboxes_new(config->sandbox_idle_ms, config->sandboxes_per_address);
     service->board = board_new((int64_t)time(NULL) * 1000);
     if (!service->runs || !service->responses || !service->sandboxes || !service->board ||
         !order_pipeline_start(&service->orders)) {

@@ -44,7 +44,8 @@ handler_fn runs_create, runs_get, runs_get_traces, runs_delete;
 json_t *runs_limits(const struct exchange *x);
 
 /* service/api/sandboxes.c */
-handler_fn sandboxes_create, sandboxes_list, sandboxes_delete, classroom_get, classroom_new_code;
+handler_fn sandboxes_create, sandboxes_list, sandboxes_delete, sandboxes_delete_address, sandboxes_put_limit,
+    classroom_get, classroom_new_code;
 
 /* service/api/class.c */
 handler_fn class_news, class_board, class_address, class_ask, class_clear, class_close, class_push,

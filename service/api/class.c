@@ -126,15 +126,29 @@ static json_t *solved_json(uint64_t solved)
     return lessons;
 }
 
-static json_t *learners_json(const struct board_view *view)
+enum { AWAY_MS = 60000 }; /* a page that is open and visible asks for news every few seconds */
+
+/* Is no page of the learner open and visible? A place that has just ended counts as away. */
+static bool is_away(const struct sandbox_info *places, int count, int64_t product_id)
 {
+    for (int i = 0; i < count; i++)
+        if (places[i].product_id == product_id)
+            return places[i].idle_ms > AWAY_MS;
+    return true;
+}
+
+static json_t *learners_json(const struct service *service, const struct board_view *view)
+{
+    struct sandbox_info places[SANDBOXES_MAX];
+    int count = sandbox_list(service->sandboxes, places);
     json_t *learners = json_array();
     for (int i = 0; i < view->learner_count; i++) {
         const struct board_learner *learner = &view->learners[i];
         json_array_append_new(learners,
-                              json_pack("{s:I, s:s, s:o, s:b}", "product_id", (json_int_t)learner->product_id,
-                                        "name", learner->name, "solved", solved_json(learner->solved),
-                                        "voted", learner->vote != BOARD_NONE));
+                              json_pack("{s:I, s:s, s:o, s:b, s:b}", "product_id",
+                                        (json_int_t)learner->product_id, "name", learner->name, "solved",
+                                        solved_json(learner->solved), "voted", learner->vote != BOARD_NONE,
+                                        "away", is_away(places, count, learner->product_id)));
     }
     return learners;
 }
@@ -168,8 +182,8 @@ void class_board(struct exchange *x, struct worker *worker)
     http_reply_json(x, 200,
                     json_pack("{s:I, s:s?, s:s, s:s, s:o, s:o, s:o, s:o}", "version",
                               (json_int_t)view.version, "address", url[0] ? url : NULL, "address_of",
-                              sources[source], "code", code, "learners", learners_json(&view), "question",
-                              question_json(&view.question), "votes", votes_json(&view), "push",
+                              sources[source], "code", code, "learners", learners_json(service, &view),
+                              "question", question_json(&view.question), "votes", votes_json(&view), "push",
                               push_json(&view.push)));
 }
 
@@ -272,6 +286,12 @@ static void reply_result(struct exchange *x, enum board_result result)
     case BOARD_NO_ANSWER:
         reply_problem(x, PROBLEM_INVALID_ORDER, NULL,
                       "the question has no such answer; the first answer is 0");
+        break;
+    case BOARD_NO_EXERCISE:
+        reply_problem(
+            x, PROBLEM_EXERCISE_MISSING, NULL,
+            "each solved lesson needs an exercise that you have run in this class: a schedule run to its end, or a search; "
+            "run the lesson's exercise, and report the lesson again");
         break;
     case BOARD_DONE: break;
     }
@@ -414,7 +434,8 @@ void class_solved(struct exchange *x, struct worker *worker)
         }
         solved |= UINT64_C(1) << number;
     }
-    enum board_result result = board_solve(service->board, x->owns, solved);
+    enum board_result result = board_solve(service->board, x->owns, solved,
+                                           sandbox_exercises(service->sandboxes, x->owns));
     if (result == BOARD_DONE)
         http_reply_json(x, 200, json_pack("{s:o}", "lessons", solved_json(solved)));
     else

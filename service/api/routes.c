@@ -25,6 +25,8 @@ const struct route routes[] = {
     {"PUT",    "/class/solved",     LANE_HTTP,    ACCESS_OWNER,   class_solved},
     {"POST",   "/sandboxes",        LANE_CHANGES, ACCESS_LEARNER, sandboxes_create},
     {"GET",    "/sandboxes",        LANE_READS,   ACCESS_TEACHER, sandboxes_list},
+    {"DELETE", "/sandboxes",        LANE_READS,   ACCESS_TEACHER, sandboxes_delete_address},
+    {"PUT",    "/classroom/limit",  LANE_READS,   ACCESS_TEACHER, sandboxes_put_limit},
     {"DELETE", "/sandboxes/:",      LANE_READS,   ACCESS_TEACHER, sandboxes_delete}, /* waits for no change */
     {"POST",   "/orders",           LANE_ORDERS,  ACCESS_BUYER,   orders_create},
     {"POST",   "/echo",             LANE_ORDERS,  ACCESS_BUYER,   orders_echo},

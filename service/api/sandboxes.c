@@ -127,16 +127,17 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
         return;
     }
     int64_t id = 0;
-    struct sandbox_caller caller = {.is_teacher = x->is_teacher,
-                                    .most_of_address = service->config.sandboxes_per_address};
+    struct sandbox_caller caller = {.is_teacher = x->is_teacher};
     http_client_address(x, caller.address, sizeof caller.address);
     int place = sandbox_take(service->sandboxes, &caller, &id);
     if (place == SANDBOX_ADDRESS_FULL) {
+        int64_t most = sandboxes_address_limit(service->sandboxes);
         reply_problem(
-            x, PROBLEM_OVERLOADED, NULL,
-            "%s already has %lld sandboxes, which is the limit for one address; ask the teacher to end one, or to "
-            "raise --sandboxes-per-address",
-            caller.address, (long long)caller.most_of_address);
+            x, PROBLEM_OVERLOADED,
+            json_pack("{s:s, s:I}", "address", caller.address, "limit", (json_int_t)most),
+            "%s already has %lld sandboxes, which is the limit for one address; ask the teacher to end some, or to "
+            "raise the limit on the page (at the start it is --sandboxes-per-address)",
+            caller.address, (long long)most);
         return;
     }
     if (place < 0) {
@@ -165,44 +166,99 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
         json_pack("{s:I, s:s, s:i}", "product_id", (json_int_t)id, "token", token, "stock", SANDBOX_STOCK));
 }
 
+/* The learner's name on the class board, or NULL. */
+static const char *name_of(const struct board_view *board, int64_t product_id)
+{
+    for (int i = 0; i < board->learner_count; i++)
+        if (board->learners[i].product_id == product_id)
+            return board->learners[i].name;
+    return NULL;
+}
+
 void sandboxes_list(struct exchange *x, struct worker *worker)
 {
     (void)worker;
     struct sandbox_info list[SANDBOXES_MAX];
     struct service *service = x->app;
     int count = sandbox_list(service->sandboxes, list), taken = 0;
+    struct board_view board;
+    board_look(service->board, &board);
     json_t *sandboxes = json_array();
     for (int i = 0; i < count; i++) {
         const struct sandbox_info *info = &list[i];
         taken += !info->is_expired;
-        json_array_append_new(
-            sandboxes, json_pack("{s:i, s:I, s:s, s:I, s:I, s:b, s:b}", "number", info->number, "product_id",
-                                 (json_int_t)info->product_id, "address", info->address, "idle_ms",
-                                 (json_int_t)info->idle_ms, "orders", (json_int_t)info->orders, "expired",
-                                 info->is_expired, "teacher", info->is_teachers));
+        json_array_append_new(sandboxes,
+                              json_pack("{s:i, s:s?, s:I, s:s, s:I, s:I, s:b, s:b}", "number", info->number,
+                                        "name", name_of(&board, info->product_id), "product_id",
+                                        (json_int_t)info->product_id, "address", info->address, "idle_ms",
+                                        (json_int_t)info->idle_ms, "orders", (json_int_t)info->orders,
+                                        "expired", info->is_expired, "teacher", info->is_teachers));
     }
     http_reply_json(x, 200,
-                    json_pack("{s:o, s:{s:i, s:i, s:i}, s:o}", "sandboxes", sandboxes, "places", "learners",
-                              SANDBOXES_MAX - SANDBOXES_RESERVED, "teacher", SANDBOXES_RESERVED, "taken",
-                              taken, "run", runs_summary(service->runs)));
+                    json_pack("{s:o, s:{s:i, s:i, s:i, s:I}, s:o}", "sandboxes", sandboxes, "places",
+                              "learners", SANDBOXES_OF_LEARNERS, "teacher", SANDBOXES_RESERVED, "taken",
+                              taken, "per_address", (json_int_t)sandboxes_address_limit(service->sandboxes),
+                              "run", runs_summary(service->runs)));
 }
 
-void sandboxes_delete(struct exchange *x, struct worker *worker)
+/* Ends the sandbox with this product; false: no learner has it. */
+static bool evict(struct exchange *x, struct service *service, int64_t id)
 {
-    struct service *service = worker->service;
-    int64_t id;
-    if (!api_path_id(x, PROBLEM_NOT_FOUND, &id))
-        return;
-    if (!sandbox_evict(service->sandboxes, id)) {
-        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
-        return;
-    }
+    if (!sandbox_evict(service->sandboxes, id))
+        return false;
     board_leave(service->board, id);
     runs_end_product(service->runs, id, false); /* whoever gets the place waits for its end */
     char address[SANDBOX_ADDRESS_SIZE];
     http_client_address(x, address, sizeof address);
     log_line(LOG_INFO, "the teacher at %s ended the sandbox with product %lld", address, (long long)id);
-    http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
+    return true;
+}
+
+void sandboxes_delete(struct exchange *x, struct worker *worker)
+{
+    int64_t id;
+    if (!api_path_id(x, PROBLEM_NOT_FOUND, &id))
+        return;
+    if (evict(x, worker->service, id))
+        http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
+    else
+        reply_problem(x, PROBLEM_NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
+}
+
+void sandboxes_delete_address(struct exchange *x, struct worker *worker)
+{
+    char address[SANDBOX_ADDRESS_SIZE];
+    if (http_query(x, "address", address, sizeof address) <= 0 || !address[0]) {
+        reply_problem(
+            x, PROBLEM_BAD_REQUEST, NULL,
+            "the parameter address is missing or too long; give an address that GET /sandboxes shows");
+        return;
+    }
+    struct sandbox_info list[SANDBOXES_MAX];
+    int count = sandbox_list(worker->service->sandboxes, list);
+    json_t *ids = json_array();
+    for (int i = 0; i < count; i++)
+        if (!list[i].is_teachers && strcmp(list[i].address, address) == 0 &&
+            evict(x, worker->service, list[i].product_id))
+            json_array_append_new(ids, json_integer((json_int_t)list[i].product_id));
+    http_reply_json(x, 200, json_pack("{s:o}", "product_ids", ids));
+}
+
+void sandboxes_put_limit(struct exchange *x, struct worker *worker)
+{
+    struct service *service = worker->service;
+    int64_t most = 0;
+    const struct member members[] = {{"per_address", BODY_INTEGER, true, &most, 1, SANDBOXES_OF_LEARNERS},
+                                     {0}};
+    AUTO_JSON body = api_body(x, members);
+    if (!body)
+        return;
+    char address[SANDBOX_ADDRESS_SIZE];
+    sandboxes_set_address_limit(service->sandboxes, most);
+    http_client_address(x, address, sizeof address);
+    log_line(LOG_INFO, "the teacher at %s set the limit of sandboxes for one address to %lld", address,
+             (long long)most);
+    http_reply_json(x, 200, json_pack("{s:I}", "per_address", (json_int_t)most));
 }
 
 void classroom_get(struct exchange *x, struct worker *worker)

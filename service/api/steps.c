@@ -1,5 +1,6 @@
 /* The step-through over HTTP: passes a schedule in the explorer's notation to an explorer, and replies with the state after it. */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "service/api/api.h"
 
 #include "service/api/lock_servers.h"
@@ -90,12 +91,30 @@ static void reply_answer(struct exchange *x, json_t *answer)
     json_decref(answer);
 }
 
+/* A learner's schedule that was run to its end, or a search, is an exercise: it shows an oversell, or that none happened. QUESTION: what was
+ * searched, or NULL. */
+static void note_exercise(struct exchange *x, const json_t *answer, const json_t *question)
+{
+    const json_t *asked = question ? question : answer;
+    const char *schedule = json_string_value(json_object_get(asked, "schedule"));
+    const char *faults = question ? json_string_value(json_object_get(question, "faults")) : "";
+    bool is_end = question ? json_object_get(answer, "schedules") != NULL
+                           : json_is_true(json_object_get(answer, "over"));
+    if (x->owns != 0 && schedule && faults && is_end)
+        sandbox_note_exercise(
+            ((struct service *)x->app)->sandboxes, x->owns,
+            hash_add(hash_add(HASH_OF_NOTHING, schedule, strlen(schedule)), faults, strlen(faults)));
+}
+
 static void ask(struct exchange *x, struct worker *worker, const json_t *question, int64_t ms)
 {
     json_t *answer = NULL;
     switch (explorer_ask(&worker->explorer, &worker->service->config, question, monotonic_us() + ms * 1000,
                          &answer)) {
-    case EXPLORER_ANSWERED: reply_answer(x, answer); break;
+    case EXPLORER_ANSWERED:
+        note_exercise(x, answer, is_search(x) ? question : NULL);
+        reply_answer(x, answer);
+        break;
     case EXPLORER_MISSING:
         reply_problem(
             x, PROBLEM_EXPLORER_UNAVAILABLE, NULL,

@@ -101,16 +101,23 @@ void board_leave(struct board *board, int64_t product_id)
     pthread_mutex_unlock(&board->mutex);
 }
 
-enum board_result board_solve(struct board *board, int64_t product_id, uint64_t lessons)
+enum board_result board_solve(struct board *board, int64_t product_id, uint64_t lessons, int exercises)
 {
+    enum board_result result = BOARD_DONE;
     pthread_mutex_lock(&board->mutex);
     struct board_learner *learner = find(board, product_id);
-    if (learner && (lessons & ~learner->solved)) {
-        learner->solved |= lessons;
-        board->now.version++;
+    if (!learner) {
+        result = BOARD_NO_LEARNER;
+    } else if (lessons & ~learner->solved) {
+        if (__builtin_popcountll(lessons | learner->solved) > exercises) {
+            result = BOARD_NO_EXERCISE;
+        } else {
+            learner->solved |= lessons;
+            board->now.version++;
+        }
     }
     pthread_mutex_unlock(&board->mutex);
-    return learner ? BOARD_DONE : BOARD_NO_LEARNER;
+    return result;
 }
 
 int64_t board_ask(struct board *board, const struct board_question *question)

@@ -56,7 +56,8 @@ enum board_result {
     BOARD_NO_LEARNER,  /* the product is no learner's */
     BOARD_NO_QUESTION, /* the board shows no question, or not the one with this id */
     BOARD_CLOSED,      /* the question is closed */
-    BOARD_NO_ANSWER    /* the question has no such answer */
+    BOARD_NO_ANSWER,   /* the question has no such answer */
+    BOARD_NO_EXERCISE  /* the learner has run fewer exercises than that */
 };
 
 /* Makes an empty board, which the caller frees. The first change gets the version FIRST_VERSION + 1. Each start of the service must pass a
@@ -73,8 +74,8 @@ bool board_join(struct board *board, int64_t product_id, const char *name);
 /* Removes the learner who has the product, if there is one. */
 void board_leave(struct board *board, int64_t product_id);
 
-/* Marks these lessons as solved by the learner. LESSONS: bit N is lesson N. */
-enum board_result board_solve(struct board *board, int64_t product_id, uint64_t lessons);
+/* Marks these lessons as solved by the learner, if all that are solved are not more than EXERCISES. LESSONS: bit N is lesson N. */
+enum board_result board_solve(struct board *board, int64_t product_id, uint64_t lessons, int exercises);
 
 /* Replaces the question by a copy of this one, which is open and has no votes. Ignores the id, is_open and right of QUESTION. Returns the
  * new id. */

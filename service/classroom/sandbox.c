@@ -15,6 +15,7 @@ enum { TOKEN_LENGTH = SECRET_SIZE - 1 };
 struct sandboxes {
     pthread_mutex_t mutex; /* guards all below */
     int64_t idle_us;
+    int64_t most_of_address;
     char code[CLASS_CODE_SIZE]; /* "": there is no class */
     struct place {
         char token[SECRET_SIZE];   /* "": nobody's */
@@ -24,16 +25,19 @@ struct sandboxes {
         bool taken;       /* between sandbox_take and what follows it */
         int64_t product_id, used_us, orders;
         unsigned calls[2]; /* steps and searches that are counted now */
+        int exercise_count;
+        uint64_t exercises[SANDBOX_EXERCISES];
     } places[SANDBOXES_MAX];
 };
 
-struct sandboxes *sandboxes_new(int64_t idle_ms)
+struct sandboxes *sandboxes_new(int64_t idle_ms, int64_t most_of_address)
 {
     struct sandboxes *sandboxes = calloc(1, sizeof *sandboxes);
     if (!sandboxes)
         return NULL;
     pthread_mutex_init(&sandboxes->mutex, NULL);
     sandboxes->idle_us = idle_ms * 1000;
+    sandboxes->most_of_address = most_of_address;
     return sandboxes;
 }
 
@@ -43,6 +47,21 @@ void sandboxes_free(struct sandboxes *sandboxes)
         return;
     pthread_mutex_destroy(&sandboxes->mutex);
     free(sandboxes);
+}
+
+void sandboxes_set_address_limit(struct sandboxes *sandboxes, int64_t most)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    sandboxes->most_of_address = most;
+    pthread_mutex_unlock(&sandboxes->mutex);
+}
+
+int64_t sandboxes_address_limit(struct sandboxes *sandboxes)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    int64_t most = sandboxes->most_of_address;
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return most;
 }
 
 void sandboxes_set_code(struct sandboxes *sandboxes, const char code[static CLASS_CODE_SIZE])
@@ -120,8 +139,8 @@ static int count_of_address(const struct sandboxes *sandboxes, const char *addre
 
 int sandbox_take(struct sandboxes *sandboxes, const struct sandbox_caller *caller, int64_t *ret_product_id)
 {
-    int64_t most = caller->is_teacher ? 0 : caller->most_of_address;
     pthread_mutex_lock(&sandboxes->mutex);
+    int64_t most = caller->is_teacher ? 0 : sandboxes->most_of_address;
     int64_t now_us = monotonic_us();
     /* An address with its limit of tokens, idle ones among them, gives one of those away: its owner could use it again. */
     bool is_full = most > 0 && count_of_address(sandboxes, caller->address) >= most;
@@ -149,6 +168,7 @@ void sandbox_give(struct sandboxes *sandboxes, int place, int64_t product_id, ch
     given->product_id = product_id;
     given->used_us = monotonic_us();
     given->orders = 0;
+    given->exercise_count = 0;
     given->taken = false;
     memcpy(given->token, ret_token, SECRET_SIZE);
     pthread_mutex_unlock(&sandboxes->mutex);
@@ -242,6 +262,27 @@ static struct place *place_of(struct sandboxes *sandboxes, int64_t product_id)
         if (place->product_id == product_id)
             return place;
     return NULL;
+}
+
+void sandbox_note_exercise(struct sandboxes *sandboxes, int64_t product_id, uint64_t exercise)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    struct place *place = place_of(sandboxes, product_id);
+    bool is_new = place && place->exercise_count < SANDBOX_EXERCISES;
+    for (int i = 0; is_new && i < place->exercise_count; i++)
+        is_new = place->exercises[i] != exercise;
+    if (is_new)
+        place->exercises[place->exercise_count++] = exercise;
+    pthread_mutex_unlock(&sandboxes->mutex);
+}
+
+int sandbox_exercises(struct sandboxes *sandboxes, int64_t product_id)
+{
+    pthread_mutex_lock(&sandboxes->mutex);
+    const struct place *place = place_of(sandboxes, product_id);
+    int count = place ? place->exercise_count : 0;
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return count;
 }
 
 bool sandbox_begin_call(struct sandboxes *sandboxes, int64_t product_id, bool is_search, unsigned most,

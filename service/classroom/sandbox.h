@@ -19,7 +19,6 @@ struct sandboxes;
 struct sandbox_caller {
     char address[SANDBOX_ADDRESS_SIZE]; /* where the call comes from */
     bool is_teacher;                    /* may use the reserved places; no limit for the address */
-    int64_t most_of_address;            /* sandboxes that one address may have; 0: any number */
 };
 
 /* One sandbox that a learner has. */
@@ -32,9 +31,17 @@ struct sandbox_info {
     char address[SANDBOX_ADDRESS_SIZE];
 };
 
-/* IDLE_MS: a sandbox without a call for this time may go to another learner. NULL: out of memory. */
-struct sandboxes *sandboxes_new(int64_t idle_ms);
+/* What one address may have, at most: all places of learners. */
+enum { SANDBOXES_OF_LEARNERS = SANDBOXES_MAX - SANDBOXES_RESERVED };
+
+/* IDLE_MS: a sandbox without a call for this time may go to another learner. MOST_OF_ADDRESS: sandboxes that one address may
+ * have; 0: any number. NULL: out of memory. */
+struct sandboxes *sandboxes_new(int64_t idle_ms, int64_t most_of_address);
 void sandboxes_free(struct sandboxes *sandboxes);
+
+/* The sandboxes that one address may have; 0: any number. Those that it has already stay. */
+void sandboxes_set_address_limit(struct sandboxes *sandboxes, int64_t most);
+int64_t sandboxes_address_limit(struct sandboxes *sandboxes);
 
 /* CODE replaces the class code. The sandboxes stay as they are. */
 void sandboxes_set_code(struct sandboxes *sandboxes, const char code[static CLASS_CODE_SIZE]);
@@ -65,6 +72,12 @@ int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[stati
 bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id);
 /* Whether the token was that of a sandbox which sandbox_evict ended. A place remembers one such token. SANDBOXES may be NULL. */
 bool sandbox_was_evicted(struct sandboxes *sandboxes, const char *token);
+/* The learner who has this product has run a schedule to its end, or searched: EXERCISE identifies it. The same one counts once, and no
+ * more than SANDBOX_EXERCISES count. */
+enum { SANDBOX_EXERCISES = 64 };
+void sandbox_note_exercise(struct sandboxes *sandboxes, int64_t product_id, uint64_t exercise);
+/* How many exercises the learner who has this product has run; 0 if nobody has it. */
+int sandbox_exercises(struct sandboxes *sandboxes, int64_t product_id);
 /* The learner who has this product has sent an order. Nothing happens if nobody has it. */
 void sandbox_count_order(struct sandboxes *sandboxes, int64_t product_id);
 /* Counts a call, a search or else a step, of the learner who has this product, until sandbox_end_call. *ret_earlier: calls of

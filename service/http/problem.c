@@ -36,6 +36,8 @@ static const struct {
                                   "The product has another kind of stock than this strategy needs", 0},
     [PROBLEM_RUN_IN_PROGRESS] = {"run-in-progress", 409, "Another load run is in progress", 1},
     [PROBLEM_QUESTION_CLOSED] = {"question-closed", 409, "The question is closed", 0},
+    [PROBLEM_EXERCISE_MISSING] = {"exercise-missing", 409,
+                                  "More lessons were reported than exercises were run", 0},
     [PROBLEM_OUTCOME_UNKNOWN] = {"outcome-unknown", 504, "It is unknown whether the order was placed", 0},
     [PROBLEM_BACKEND_UNAVAILABLE] = {"backend-unavailable", 503,
                                      "A server that this request needs does not answer", 1},

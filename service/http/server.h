@@ -17,7 +17,7 @@
 enum {
     HTTP_BODY_MAX = 64 * 1024,      /* bytes; the reply to a larger body is 413 … */
     HTTP_DISCARD_MAX = 1024 * 1024, /* … after the server has read and dropped up to this many bytes of it */
-    HTTP_HEADERS_MAX = 8,           /* headers that a handler may add to a reply */
+    HTTP_HEADERS_MAX = 10,          /* headers that a handler may add to a reply */
     HTTP_THREADS_MAX = 64,
     HTTP_ROOM = 640,       /* bytes of an exchange's own room for a reply */
     HTTP_ARGUMENT_MAX = 80 /* the variable part of a path */

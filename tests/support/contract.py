@@ -23,6 +23,7 @@ PROBLEMS = {
     "wrong-stock-kind": 409,
     "run-in-progress": 409,
     "question-closed": 409,
+    "exercise-missing": 409,
     "payload-too-large": 413,
     "unsupported-media-type": 415,
     "invalid-order": 422,

@@ -22,6 +22,7 @@ REPLACED = {
     PAGE / "shared" / "api.js": HERE / "no_service.js",
 }
 FAULTS = {"none": "no fault", "expire": "a lease ends", "crash": "a crash"}
+PROCESSES = "05-one-process"  # the lesson that runs two processes
 MOST_BYTES = 15_000_000
 
 
@@ -52,7 +53,7 @@ def is_new(found, plain):
     return not plain or (found["schedules"], found["oversold"]) != (plain["schedules"], plain["oversold"])
 
 
-def table(rows, searches):
+def table(rows, searches, has_lessons):
     lines = []
     for row in rows:
         cells = []
@@ -71,6 +72,11 @@ def table(rows, searches):
                 cells.append(f"<td>0 of {found['schedules']}{more}</td>")
             else:
                 cells.append("<td>–</td>")
+        if "second-process" in row["shown_by"].split("+"):
+            text = f'<a href="lessons/{PROCESSES}.html" aria-label="{row["name"]}, a second process: oversells">oversells</a>' if has_lessons else "oversells"
+            cells.append(f'<td class="is-bad">{text}</td>')
+        else:
+            cells.append("<td>–</td>")
         start = f'<a href="steps.html#{row["name"]}+s=1+q=1,1">{row["name"]}</a>'
         lines.append(f'<tr><th scope="row">{start}</th><td>{html.escape(row["title"])}</td>{"".join(cells)}</tr>')
     return "\n".join(lines)
@@ -98,7 +104,7 @@ def main():
         for page in lessons:
             (folder / "lessons" / page.name).write_text(relative(page.read_text(), "../"))
     start = (HERE / "index.html").read_text()
-    start = start.replace("$rows", table(overview["strategies"], overview["searches"]))
+    start = start.replace("$rows", table(overview["strategies"], overview["searches"], bool(lessons)))
     start = start.replace("$lessons", '<p><a href="lessons/index.html">The lessons</a> explain the strategies, one after the other.</p>' if lessons else "")
     (folder / "index.html").write_text(relative(start, ""))
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,5 +1,7 @@
 // Replaces service/page/shared/api.js in the static site, which has no service: every call fails.
 
+export const hasService = false;
+
 export class Problem extends Error {
   name = "no-service";
   status = 404;

@@ -57,7 +57,9 @@ function showQuestion() {
       ),
     ),
   );
-  setText(byId("voted"), question.open ? `${voted} of ${learners.length} have voted. The votes are shown when the question is closed.` : "The question is closed.");
+  const away = learners.filter((learner) => learner.away && !learner.voted).length;
+  const absent = away > 0 ? ` (${away} more ${away === 1 ? "is" : "are"} away)` : "";
+  setText(byId("voted"), question.open ? `${voted} of ${learners.length - away} have voted${absent}. The votes are shown when the question is closed.` : "The question is closed.");
 }
 
 function showAddress() {
@@ -88,7 +90,8 @@ async function drawAddress(wanted) {
 }
 
 function show(told) {
-  if (board?.version === told.version && board.address === told.address && board.address_of === told.address_of && board.code === told.code) return;
+  const away = ({ learners }) => learners.map((one) => one.away).join();
+  if (board?.version === told.version && away(board) === away(told) && board.address === told.address && board.address_of === told.address_of && board.code === told.code) return;
   board = told;
   showAddress();
   showNames();

@@ -1,7 +1,7 @@
 // Shows learners, on every page, what the teacher has sent to all (a question, a strategy or a schedule), and reports solved lessons.
 import { adminToken, call, sandbox } from "../shared/api.js";
 import { make, setText } from "../shared/dom.js";
-import { onSolved, solvedLessons } from "../lessons/progress.js";
+import { onSolved, solvedAt } from "../lessons/progress.js";
 import { stepsAddress } from "../steps/schedule_text.js";
 
 const POLL_MS = 2500; // while the page is visible
@@ -135,7 +135,8 @@ function stop() {
 }
 
 function report() {
-  const lessons = solvedLessons().filter((lesson) => /^\d/.test(lesson));
+  // The service has seen the exercises of this place alone.
+  const lessons = solvedAt(sandbox()?.product).filter((lesson) => /^\d/.test(lesson));
   if (following && lessons.length > 0) ask("PUT", "/class/solved", { lessons }).catch(() => {}); // the next one reports all again
 }
 

@@ -1,6 +1,8 @@
 // What the learner has done in the lessons: kept in this browser, and reported to each listener.
-const KEY = "oversell.lessons"; // {"01-lost-update": {predicted: true, solved: true, found: [0]}, …}
-const EVENT = "lesson-progress"; // on the document; its detail: {lesson, predicted, solved, found}
+import { sandbox } from "../shared/api.js";
+
+const KEY = "oversell.lessons"; // {"01-lost-update": {predicted: true, checked: true, solved: true, found: [0], place: 10241}, …}
+const EVENT = "lesson-progress"; // on the document; its detail: {lesson, predicted, checked, solved, found}
 
 let unsaved = {}; // for a browser that stores nothing
 
@@ -13,10 +15,11 @@ function all() {
   }
 }
 
-// {predicted, solved, found} of one lesson. FOUND: the numbers of the runs on its page whose goals were reached.
+// {predicted, checked, solved, found, place} of one lesson. CHECKED: its question has the right answer; FOUND: the numbers of the runs on its
+// page that were seen to their end, or whose goals were reached; PLACE: the product of the class in which it was solved, or null.
 export function progressOf(lesson) {
-  const { predicted = false, solved = false, found = [] } = all()[lesson] ?? {};
-  return { predicted, solved, found };
+  const { predicted = false, checked = false, solved = false, found = [], place = null } = all()[lesson] ?? {};
+  return { predicted, checked, solved, found, place };
 }
 
 function change(lesson, part) {
@@ -34,7 +37,11 @@ function mark(lesson, what) {
 }
 
 export const markPredicted = (lesson) => mark(lesson, "predicted");
-export const markSolved = (lesson) => mark(lesson, "solved");
+export const markChecked = (lesson) => mark(lesson, "checked");
+
+export function markSolved(lesson) {
+  if (!progressOf(lesson).solved) change(lesson, { solved: true, place: sandbox()?.product ?? null });
+}
 
 export function markFound(lesson, run) {
   const { found } = progressOf(lesson);
@@ -43,6 +50,9 @@ export function markFound(lesson, run) {
 
 // The names of the solved lessons, such as "01-lost-update", in the order of the course.
 export const solvedLessons = () => Object.keys(all()).filter((lesson) => progressOf(lesson).solved).sort(); // prettier-ignore
+
+// Those that were solved in the class in which this browser has PRODUCT.
+export const solvedAt = (product) => solvedLessons().filter((lesson) => progressOf(lesson).place === product); // prettier-ignore
 
 // CALLBACK(lesson) is called for each lesson that this page solves from now on.
 export function onSolved(callback) {
@@ -62,5 +72,5 @@ export function forgetProgress() {
   } catch {
     // nothing was stored
   }
-  document.dispatchEvent(new CustomEvent(EVENT, { detail: { lesson: null, predicted: false, solved: false, found: [] } }));
+  document.dispatchEvent(new CustomEvent(EVENT, { detail: { lesson: null, predicted: false, checked: false, solved: false, found: [] } }));
 }

@@ -1,6 +1,6 @@
 // A question of a lesson with its answers: a prediction, which the next run decides, or a check, which is decided at once.
 import { make } from "../shared/dom.js";
-import { markPredicted, markSolved, progressOf } from "./progress.js";
+import { markChecked, markPredicted, markSolved, onProgress, progressOf } from "./progress.js";
 
 const contents = (element) => [...element.cloneNode(true).childNodes];
 
@@ -52,12 +52,23 @@ export function setUpPrediction(section, lesson, run) {
   });
 }
 
-export function setUpCheck(section, lesson) {
+// EXERCISE: {done(), todo}: whether the learner has done the lesson's exercise, and what to do. The lesson is solved when the right answer is
+// given and the exercise done, in either sequence.
+export function setUpCheck(section, lesson, exercise) {
   const { verdict } = offer(section, (answer) => {
     verdict.classList.toggle("is-right", answer.right);
     verdict.classList.toggle("is-wrong", !answer.right);
     verdict.replaceChildren(answer.right ? "✓ Right: " : "✗ No: ", ...contents(answer.reason));
-    if (answer.right) markSolved(lesson);
+    if (answer.right && !exercise.done()) verdict.append(" ", exercise.todo);
+    if (answer.right) markChecked(lesson);
   });
-  if (progressOf(lesson).solved) verdict.textContent = "✓ You have solved this lesson.";
+  const settle = () => {
+    const { checked, solved } = progressOf(lesson);
+    if (checked && !solved && exercise.done()) markSolved(lesson);
+  };
+  onProgress(settle);
+  onProgress(() => progressOf(lesson).solved && verdict.textContent.endsWith(exercise.todo) && verdict.replaceChildren("✓ You have solved this lesson."));
+  const { checked, solved } = progressOf(lesson);
+  if (solved) verdict.textContent = "✓ You have solved this lesson.";
+  else if (checked) verdict.textContent = `✓ You have answered this. ${exercise.todo}`;
 }

@@ -2,6 +2,7 @@
 import { call, sandbox } from "../shared/api.js";
 import { make, plural, setText, short, whole } from "../shared/dom.js";
 import { liveSource } from "../steps/live_source.js";
+import { faultWords } from "../steps/steps_words.js";
 import { walkAddress } from "../steps/schedule_text.js";
 import { mountStepper } from "../steps/stepper.js";
 import { goalWords, missed } from "./goal.js";
@@ -87,7 +88,7 @@ function table(columns) {
 }
 
 const VERDICTS = {
-  ok: "✓ correct", "oversold-as-expected": "✗ oversold", flawed: "correct in this run, flawed", "not-caught": "correct in this run",
+  ok: "✓ correct in this run", "oversold-as-expected": "✗ oversold", flawed: "correct in this run, flawed", "not-caught": "correct in this run",
   "nothing-shown": "correct in this run", broken: "✗ oversold", mixed: "both", unavailable: "not available",
 }; // prettier-ignore
 
@@ -111,9 +112,9 @@ const LOAD_COLUMNS = {
 async function search(run, { status, results }, failed) {
   const columns = [
     name,
-    ["schedules", (row) => row.schedules],
+    ["schedules run", (row) => row.schedules],
     ["oversold", (row) => row.oversold],
-    ["simplest", (row) => (row.witness ? make("a", { href: walkAddress(row.witness.replay) }, "step through it") : "none")],
+    ["simplest", (row) => (row.witness ? make("a", { href: walkAddress(row.witness.replay) }, "step through it") : "none of those run")],
   ];
   const { made, add } = table(columns);
   results.replaceChildren(made);
@@ -129,7 +130,8 @@ async function search(run, { status, results }, failed) {
       return false;
     }
   }
-  setText(status, cut.length ? `Ten seconds were not enough for all schedules of ${cut.join(" and ")}.` : "");
+  const scope = `2 orders in one process, stock 1, ${faultWords(run.faults)}.`;
+  setText(status, cut.length ? `${scope} Ten seconds were not enough for all schedules of ${cut.join(" and ")}.` : `${scope} All schedules were run.`);
   return true;
 }
 
@@ -198,8 +200,12 @@ export function setUpRun(figure, index, lesson) {
   const terminal = figure.querySelector(".terminal");
   const listeners = [];
   const seen = () => listeners.forEach((listener) => listener());
+  const ended = () => {
+    seen();
+    markFound(lesson, index);
+  };
   const made = { hint: HINTS[run.kind] ?? "", whenSeen: (listener) => listeners.push(listener), open: () => (terminal.open = true) };
-  if (terminal) terminal.addEventListener("toggle", () => terminal.open && seen());
+  if (terminal) terminal.addEventListener("toggle", () => terminal.open && (run.kind === "terminal" ? ended() : seen()));
   if (run.kind === "terminal") return made;
 
   const alert = make("p", { class: "alert", role: "alert", hidden: "" });
@@ -217,8 +223,8 @@ export function setUpRun(figure, index, lesson) {
       if (goal) setText(goal, task());
       return;
     }
+    if (!goal) return ended();
     seen();
-    if (!goal) return;
     const lacks = missed(run.ends, state);
     if (lacks.length === 0) markFound(lesson, index);
     goal.classList.toggle("is-right", lacks.length === 0);
@@ -236,7 +242,7 @@ export function setUpRun(figure, index, lesson) {
     if (document.activeElement === document.body || !document.activeElement?.checkVisibility()) go.focus({ preventScroll: true });
     const isSteps = run.kind === "replay" || run.kind === "goal";
     go.hidden = isSteps && opened;
-    if (!isSteps && opened) seen();
+    if (!isSteps && opened) ended();
   };
   const go = make("button", { type: "button", class: "go-run primary", onclick: begin }, BUTTONS[run.kind]);
   figure.prepend(...[goal, make("div", { class: "group" }, go, parts.stop, parts.status), alert, parts.results].filter(Boolean));

@@ -6,6 +6,8 @@ const SANDBOX_KEY = "oversell.sandbox"; // {product, token} of this browser's ow
 const ENDED_KEY = "oversell.ended"; // why this browser lost its product: "evicted" or "forgotten"
 const PATIENCE_MS = 90000; // longer than an order may wait for its lock
 
+export const hasService = true; // the static site has none, see tools/site/no_service.js
+
 export class Problem extends Error {
   constructor(status, body) {
     super(asSentence(body?.detail ?? body?.title ?? `the service answered ${status}`));

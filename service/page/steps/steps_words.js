@@ -150,8 +150,10 @@ export const faultsFor = (row) => (has(row, "load") ? "none" : has(row, "expire"
 
 const WITH = { none: "no fault", expire: "a lease that may end at any point", crash: "a crash at any point" };
 
+export const faultWords = (faults) => WITH[faults] ?? faults;
+
 // What a search covered, in words. SETTING: as schedule_text.js has it.
-const scopeOf = ({ stock, quantities }, faults) => `${quantities.length} orders, stock ${stock}, ${WITH[faults] ?? faults}`;
+const scopeOf = ({ stock, quantities }, faults) => `${quantities.length} orders in one process, stock ${stock}, ${faultWords(faults)}`;
 
 const shareOf = (coverage) => (coverage < 0.01 ? "less than 1 %" : `about ${Math.min(Math.round(coverage * 100), 99)} %`);
 

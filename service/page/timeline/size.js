@@ -12,6 +12,7 @@ const SIZES = {
   WANTED_BAR: 34, // a usual order should be so wide
   TEXT_FROM: 18, // a value read is written into what is as wide
 };
+export const LARGEST = 1.3; // of the page's text; so much few lanes grow where they have room
 export const SMALLEST = 0.5; // of the page's text; below this the lanes scroll
 export let px; // the sizes as they are now
 export let unit = 1;

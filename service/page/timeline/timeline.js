@@ -7,7 +7,7 @@ import { lanesOf } from "./lanes.js";
 import { drawAxis, drawWitness } from "./marks.js";
 import { setUpDrag, setUpWheel } from "./pointer.js";
 import { scaleOf } from "./scale.js";
-import { px, setUnit, SMALLEST, unit } from "./size.js";
+import { px, setUnit, LARGEST, SMALLEST, unit } from "./size.js";
 import { isWitness, leads, view, witnessPair } from "./view.js";
 
 // kind, what it means, and what the projector view has no room for
@@ -35,7 +35,7 @@ function measure() {
   if (!px || view.orders.length === 0 || getComputedStyle(place).overflowY !== "auto") return setUnit(size);
   const scrollbar = canvas ? canvas.scroll.offsetHeight - canvas.scroll.clientHeight : 0;
   const most = (place.clientHeight - scrollbar) / (lanesOf(view.orders).height / unit);
-  setUnit(Math.min(Math.max(Math.floor(most * 50) / 50, SMALLEST * size), size));
+  setUnit(Math.min(Math.max(Math.floor(most * 50) / 50, SMALLEST * size), LARGEST * size));
 }
 
 // The witness is offered until it is shown.

@@ -15,6 +15,7 @@ import { openView, seesSale, setUpViews } from "./views.js";
 const ACTED_MS = 200; // between looks just after the user has done something …
 const BUSY_MS = 700; // … while a load goes on …
 const GLANCE_MS = 400; // … and while nothing does: then it asks for new traces and changes, without the audit
+const AWAY_MS = 2000; // at most, while the service does not answer
 const AUDIT_MS = 2500; // after so long it asks for the audit as well
 const MANY = 200; // more new traces than this at once are a load
 const LIVELY_MS = 4000; // how long the first of these lasts
@@ -43,6 +44,7 @@ const shop = {
 let timer;
 let looking = false;
 let again = false;
+let failures = 0; // looks in a row that the service has not answered
 let livelyUntil = 0;
 let audited = 0; // when we last asked for the audit
 let state = null; // what the service said last, of what can change without a new order
@@ -131,7 +133,7 @@ async function glance() {
 const stateOf = ({ sale_us, settings, run, owns, instance }) => JSON.stringify([sale_us, settings, run?.id, run?.state, owns, instance]);
 
 async function lookOnce() {
-  const idle = Date.now() < audited + AUDIT_MS && Date.now() >= livelyUntil && !shop.loaded && !isRunning() && shop.traced !== null;
+  const idle = failures === 0 && Date.now() < audited + AUDIT_MS && Date.now() >= livelyUntil && !shop.loaded && !isRunning() && shop.traced !== null;
   if (idle && shop.wanted === TRACES && !(await glance())) return null;
   audited = Date.now();
   const wanted = shop.loaded || isRunning() ? TRACES_BUSY : TRACES;
@@ -141,6 +143,7 @@ async function lookOnce() {
   const known = whole ? "" : `&traced=${shop.traced}${since}`;
   try {
     const live = await call("GET", `/live?product_id=${shop.product}&traces=${wanted}${known}`);
+    failures = 0;
     if (shop.learner && live.owns !== shop.product) await leaveSandbox(shop.product);
     await fetchOthers(live.run);
     shop.wanted = wanted;
@@ -151,6 +154,7 @@ async function lookOnce() {
     showLive(live);
     return shop.loaded || many;
   } catch (problem) {
+    failures++;
     if (problem.status) showPulse("refused", problem.message);
     else showPulse("no answer", "The service does not answer. The page tries again.");
     return false;
@@ -177,7 +181,7 @@ async function keepLooking() {
     busy = await lookOnce();
   } while (again);
   looking = false;
-  const pause = Date.now() < livelyUntil ? ACTED_MS : busy ? BUSY_MS : GLANCE_MS;
+  const pause = failures > 0 ? Math.min(ACTED_MS * 2 ** failures, AWAY_MS) : Date.now() < livelyUntil ? ACTED_MS : busy ? BUSY_MS : GLANCE_MS;
   if (!document.hidden) timer = setTimeout(keepLooking, pause);
 }
 

@@ -6,6 +6,9 @@ import { byId, make, plural, setText, tell, whole } from "../shared/dom.js";
 const LOOK_MS = 3000; // between two lists, while the panel is open and the page is visible
 const NOW_MS = 10000; // a page that is open calls more often than this
 
+// Who it is: the name on the class board, and the number of the place.
+const named = ({ name, number }) => (name ? `${name} (place ${number})` : `Sandbox ${number}`);
+
 const rows = new Map(); // a learner's line, by product
 let timer;
 let latest = null; // the list that is shown
@@ -49,10 +52,11 @@ function newRow(product) {
 
 function showLearner(list, learner) {
   const row = rows.get(learner.product_id) ?? newRow(learner.product_id);
-  const name = `Sandbox ${learner.number}`;
+  const name = named(learner);
   setText(row.name, learner.teacher ? `${name} (yours)` : name);
   setText(row.product, `product ${learner.product_id}`);
   setText(row.address, learner.address);
+  row.address.title = learner.address;
   setText(row.seen, learner.expired ? `${ago(learner.idle_ms)}; counts as free` : ago(learner.idle_ms));
   setText(row.orders, plural(learner.orders, "order", "orders"));
   setText(row.run, isRunning(list, learner.product_id) ? `load run ${list.run.id}` : "");
@@ -71,7 +75,7 @@ function showRun(list) {
   if (!isRunning(list)) return;
   const { id, product_id: product, load } = list.run;
   const owner = list.sandboxes.find((learner) => learner.product_id === product);
-  const whose = owner ? `Sandbox ${owner.number} (product ${product})` : `product ${product}`;
+  const whose = owner ? `${named(owner)}, product ${product},` : `product ${product}`;
   const what = load ? `: ${load.strategy}, ${whole(load.created)} orders` : "";
   setText(byId("class-run-text"), `Load run ${id} of ${whose} is in progress${what}.`);
 }
@@ -80,6 +84,9 @@ function show(list) {
   latest = list;
   setText(byId("class-places"), placesOf(list.places));
   showRun(list);
+  showAddresses(list.sandboxes);
+  const limit = byId("class-limit");
+  if (document.activeElement !== limit) limit.value = list.places.per_address || "";
   byId("class-empty").hidden = list.sandboxes.length > 0;
   const place = byId("learners");
   const items = list.sandboxes.map((learner) => showLearner(list, learner));
@@ -91,6 +98,19 @@ function show(list) {
   }
   // A line that stays where it is keeps the focus.
   items.forEach((item, index) => place.children[index] === item || place.insertBefore(item, place.children[index] ?? null));
+}
+
+// The addresses that have several places, each with a button that ends them all.
+function showAddresses(sandboxes) {
+  const counts = Map.groupBy(sandboxes.filter(({ teacher }) => !teacher), ({ address }) => address);
+  const many = [...counts].filter(([, places]) => places.length > 1).sort(([, one], [, other]) => other.length - one.length);
+  const key = many.map(([address, places]) => `${address} ${places.length}`).join();
+  const list = byId("class-addresses");
+  if (list.dataset.key === key) return; // so that a button keeps the focus
+  list.dataset.key = key;
+  list.replaceChildren(
+    ...many.map(([address, places]) => make("li", {}, make("span", {}, `${address}: ${places.length} places`), make("button", { type: "button", class: "small", onclick: () => evictAddress(address) }, `End all of ${address}`))),
+  );
 }
 
 let round = 0;
@@ -126,14 +146,14 @@ async function change(act, gone) {
   await look();
 }
 
-function confirmed(learner) {
+const WHAT_FOLLOWS =
+  "waiting orders are refused, load runs end, and the places are free. The learner's page says so, and asks for the class code. " +
+  "With the code the learner gets another product; to prevent that, make a new class code first.";
+
+function confirmed(title, text) {
   const dialog = byId("evict-dialog");
-  setText(byId("evict-title"), `Evict Sandbox ${learner.number}?`);
-  setText(
-    byId("evict-text"),
-    `The learner at ${learner.address} loses product ${learner.product_id} at once: waiting orders are refused, a load run on it ends, ` +
-      "and the place is free. The learner's page says so, and asks for the class code. With the code the learner gets another product; to prevent that, make a new class code first.",
-  );
+  setText(byId("evict-title"), title);
+  setText(byId("evict-text"), text);
   dialog.returnValue = "";
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "ok"), { once: true });
@@ -145,14 +165,35 @@ function confirmed(learner) {
 async function evict(product) {
   const learner = latest.sandboxes.find((one) => one.product_id === product);
   const index = latest.sandboxes.indexOf(learner);
-  if (!learner || !(await confirmed(learner))) return;
+  if (!learner || !(await confirmed(`Evict ${named(learner)}?`, `The learner at ${learner.address} loses product ${learner.product_id} at once: ${WHAT_FOLLOWS}`))) return;
   await change(async () => {
     await ask("DELETE", `/sandboxes/${product}`);
-    tell(`Sandbox ${learner.number} (product ${product}) was evicted; its place is free.`);
-  }, `Sandbox ${learner.number} was not evicted, because no learner has product ${product} any more.`);
+    tell(`${named(learner)} with product ${product} was evicted; the place is free.`);
+  }, `${named(learner)} was not evicted, because no learner has product ${product} any more.`);
   // The line was removed together with the button that had the focus.
   const lines = byId("learners").querySelectorAll("button");
   if (document.activeElement === document.body) (lines[Math.min(index, lines.length - 1)] ?? byId("class-details").querySelector("summary")).focus();
+}
+
+async function evictAddress(address) {
+  const places = latest.sandboxes.filter((one) => one.address === address && !one.teacher);
+  const names = new Intl.ListFormat("en").format(places.map(named));
+  if (!(await confirmed(`End all places of ${address}?`, `${names} lose their products at once: ${WHAT_FOLLOWS}`))) return;
+  await change(async () => {
+    const { product_ids: ended } = await ask("DELETE", `/sandboxes?address=${encodeURIComponent(address)}`);
+    tell(`${plural(ended.length, "place", "places")} of ${address} ended.`);
+  });
+  if (document.activeElement === document.body) byId("class-details").querySelector("summary").focus();
+}
+
+// How many places one address may have.
+async function setLimit() {
+  const field = byId("class-limit");
+  if (!field.reportValidity()) return;
+  await change(async () => {
+    await call("PUT", "/classroom/limit", { per_address: field.valueAsNumber }, adminToken() ?? "");
+    tell(`One address may have ${field.value} places.`);
+  });
 }
 
 async function endRun() {
@@ -185,6 +226,7 @@ export function setUpClassPanel() {
   byId("class-panel").hidden = false;
   byId("class-run-end").addEventListener("click", endRun);
   byId("class-new-code").addEventListener("click", newCode);
+  byId("class-limit").addEventListener("change", setLimit);
   const lookIfSeen = () => byId("class-details").open && !document.hidden && look();
   byId("class-details").addEventListener("toggle", lookIfSeen);
   document.addEventListener("visibilitychange", lookIfSeen);

@@ -21,7 +21,7 @@ function sentence(books) {
 
 function setFigure(id, text) {
   setText(byId(id), text);
-  byId(id).classList.toggle("is-long", text.length > 5);
+  byId(id).style.setProperty("--length", text.length); // its size in the figure's box
 }
 
 function showBar(books) {

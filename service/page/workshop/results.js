@@ -9,7 +9,7 @@ const MOST = 300;
 const VERDICTS = {
   ok: "✓ as promised",
   "oversold-as-expected": "✗ oversold, as expected",
-  flawed: "clean here",
+  flawed: "correct in this run, flawed",
   "not-caught": "? not caught",
   "nothing-shown": "? nothing shown",
   broken: "✗ promise broken",

@@ -11,6 +11,7 @@ import { isProjected } from "./views.js";
 
 const BEFORE_KEY = "oversell.before"; // keeps what was set while this tab is reloaded
 const SALE = { stock: 3, buyers: 6, think: 20 };
+const SELL = `Sell ${SALE.stock} tickets to ${SALE.buyers} buyers`;
 const UNSAFE = "read-write";
 
 // The fixes to choose from; the last one takes the place of a fix whose server is missing.
@@ -91,7 +92,7 @@ function showStart(focus = true) {
     {
       title: `${SALE.stock} tickets, ${SALE.buyers} buyers`,
       text: `Each order reads the stock, waits ${SALE.think} ms, and writes the new stock. How many tickets does the shop sell?`,
-      actions: [button("story-sell", `${SALE.buyers} buyers, ${SALE.stock} tickets`, sell, true)],
+      actions: [button("story-sell", SELL, sell, true)],
     },
     focus,
   );
@@ -145,7 +146,7 @@ async function sell() {
 function showSold() {
   const { books, words } = last;
   const others = books.orders > SALE.buyers ? " Other buyers ordered at the same time." : "";
-  const again = (primary) => button("story-sell", primary ? `Again: ${SALE.buyers} buyers, ${SALE.stock} tickets` : "Again", sell, primary);
+  const again = (primary) => button("story-sell", primary ? `${SELL} again` : "Again", sell, primary);
   const title = `Sold ${books.sold} of ${books.initial}`;
   if (books.oversold === 0) {
     const lost = books.drift > 0 ? `${plural(books.drift, "ticket was", "tickets were")} sold and not subtracted, so the next buyers would get too many.` : "The orders did not overlap enough.";

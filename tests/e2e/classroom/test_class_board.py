@@ -64,7 +64,7 @@ def leave(classroom, *learners):
 
 def test_names(classroom):
     named = join(classroom, "  Zoë 李 ")
-    assert on_board(classroom, named) == {"product_id": named.product, "name": "Zoë 李", "solved": [], "voted": False}
+    assert on_board(classroom, named) == {"product_id": named.product, "name": "Zoë 李", "solved": [], "voted": False, "away": False}
     unnamed = Learner(classroom, classroom.code)
     assert re.fullmatch(r"Learner \d+", on_board(classroom, unnamed)["name"])
     blank = join(classroom, "   ")
@@ -85,8 +85,36 @@ def test_the_teacher_s_own_product_is_not_on_the_board(classroom):
     assert classroom.call("DELETE", f"/sandboxes/{reply.json['product_id']}").status == 200
 
 
+def exercise(learner, stock):
+    """A schedule that the learner runs to its end."""
+    reply = learner.call("POST", "/steps", {"schedule": f"read-write s={stock} q=1,1 A>end B>end"})
+    assert reply.status == 200 and reply.json["over"], str(reply)
+
+
+def test_a_solved_lesson_needs_an_exercise(classroom):
+    learner = join(classroom, "Ada")
+    every = {"lessons": [f"{lesson:02}-x" for lesson in range(1, 24)]}
+    refused = learner.call("PUT", "/class/solved", every)
+    assert refused.problem == "exercise-missing" and "run the lesson's exercise" in refused.json["detail"], str(refused)
+    assert learner.call("POST", "/steps", {"schedule": "read-write s=1 q=1,1 A>read"}).status == 200
+    assert learner.call("PUT", "/class/solved", {"lessons": ["01-x"]}).problem == "exercise-missing", "it has not ended"
+    for _ in range(2):
+        exercise(learner, 1)
+    assert learner.call("PUT", "/class/solved", {"lessons": ["01-x"]}).status == 200
+    assert learner.call("PUT", "/class/solved", {"lessons": ["01-x", "02-x"]}).problem == "exercise-missing", "the same one counts once"
+    assert learner.call("POST", "/steps/search", {"schedule": "read-write s=1 q=1,1"}).status == 200
+    assert learner.call("PUT", "/class/solved", {"lessons": ["02-x"]}).status == 200, "a search is an exercise"
+    assert learner.call("PUT", "/class/solved", every).problem == "exercise-missing"
+    assert on_board(classroom, learner)["solved"] == [1, 2]
+    other = join(classroom, "Bob")
+    assert other.call("PUT", "/class/solved", {"lessons": ["01-x"]}).problem == "exercise-missing", "each learner has own ones"
+    leave(classroom, learner, other)
+
+
 def test_solved_lessons(classroom):
     learner = join(classroom, "Ada")
+    for stock in range(3):
+        exercise(learner, stock)
     reply = learner.call("PUT", "/class/solved", {"lessons": ["02-mutex", "01-lost-update"]})
     assert reply.json == {"lessons": [1, 2]}
     assert learner.call("PUT", "/class/solved", {"lessons": ["63-last"]}).status == 200
@@ -197,7 +225,8 @@ def test_unchanged_news_are_short(classroom):
     version = ada.news()["version"]
     assert ada.news(version) == {"version": version}
     bob.vote(question, 0)
-    bob.call("PUT", "/class/solved", {"lessons": ["01-x"]})
+    exercise(bob, 1)
+    assert bob.call("PUT", "/class/solved", {"lessons": ["01-x"]}).status == 200
     assert ada.news(version) == {"version": version}, "what others do is no news"
     classroom.post("/class/question/close", {})
     assert ada.news(version)["question"]["open"] is False
@@ -211,6 +240,7 @@ def test_forty_learners(classroom):
     question = classroom.post("/class/question", QUESTION).json["id"]
     for index, learner in enumerate(learners):
         assert learner.vote(question, index % 3).status == 200
+        exercise(learner, 1)
         assert learner.call("PUT", "/class/solved", {"lessons": [f"{index % 15 + 1:02}-x"]}).status == 200
     told = board(classroom)
     assert len(told["learners"]) == 40 and told["votes"] == [14, 13, 13]

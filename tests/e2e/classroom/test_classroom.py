@@ -329,6 +329,28 @@ def test_an_address_has_a_limit_of_sandboxes(services, database):
     assert Learner(service, code).order().status == 201, "there is room again"
 
 
+def test_the_teacher_raises_the_limit_and_ends_an_address(services, database):
+    service = services.start(database, "--classroom", "--sandboxes-per-address", "1", listen="127.0.0.1:0")
+    code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
+    learner = Learner(service, code)
+    refused = service.call("POST", "/sandboxes", {}, bearer(code))
+    assert refused.problem == "overloaded" and refused.json["limit"] == 1 and refused.json["address"] == "127.0.0.1", str(refused)
+    assert learner.call("PUT", "/classroom/limit", {"per_address": 3}).problem == "unauthorized"
+    assert service.put("/classroom/limit", {"per_address": 97}).problem == "invalid-order"
+    assert service.put("/classroom/limit", {"per_address": 3}).json == {"per_address": 3}
+    ada = service.call("POST", "/sandboxes", {"name": "Ada"}, bearer(code)).json["product_id"]
+    own = service.post("/sandboxes", {}).json["product_id"]
+    told = service.get("/sandboxes").json
+    assert told["places"]["per_address"] == 3
+    assert {one["product_id"]: one["name"] for one in told["sandboxes"]} == {learner.product: "Learner 1", ada: "Ada", own: None}
+    assert learner.call("DELETE", "/sandboxes?address=127.0.0.1").problem == "unauthorized"
+    assert service.call("DELETE", "/sandboxes").problem == "bad-request"
+    assert service.call("DELETE", "/sandboxes?address=10.1.2.3").json == {"product_ids": []}
+    assert service.call("DELETE", "/sandboxes?address=127.0.0.1").json == {"product_ids": [learner.product, ada]}
+    assert [one["product_id"] for one in service.get("/sandboxes").json["sandboxes"]] == [own], "the teacher's own stays"
+    assert learner.order().problem == "unauthorized" and service.get("/class/board").json["learners"] == []
+
+
 def test_a_strategy_that_locks_everybody_s_products_is_the_teacher_s(classroom, learner):
     for method, target, body in (
         ("PUT", f"/strategy?product_id={learner.product}", {"name": "table-lock"}),

@@ -2,11 +2,13 @@
 
 import contextlib
 import csv
+import gzip
 import json
 import os
 import re
 import signal
 import subprocess
+import time
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -77,6 +79,10 @@ def test_its_files_are_served_and_kept(shop, name):
     again = shop.get(target, {"If-None-Match": reply.header("ETag")})
     assert (again.status, again.body) == (304, b"")
     assert shop.get(target, {"If-None-Match": '"0000000000000000"'}).status == 200
+    small = shop.get(target, {"Accept-Encoding": "gzip, deflate, br"})
+    assert small.header("Content-Encoding") == "gzip" and gzip.decompress(small.body) == reply.body
+    assert small.header("ETag") != reply.header("ETag") and small.header("Vary") == "Accept-Encoding"
+    assert shop.get(target, {"Accept-Encoding": "gzip", "If-None-Match": small.header("ETag")}).status == 304
 
 
 def test_no_other_files(shop):
@@ -424,6 +430,10 @@ def test_a_service_that_is_away_is_missed_and_found_again(browser, services, dat
     browser.wait_text("log", "bought 1")
     service.stop()
     browser.wait_text("pulse", "no answer")
+    count = "const fetched = window.fetch; window.asked = 0; window.fetch = (...call) => (window.asked++, fetched(...call))"
+    browser.driver.execute_script(count)
+    time.sleep(6)
+    assert 2 <= browser.driver.execute_script("return window.asked") <= 6, "it asks about every two seconds"
     browser.complaints()
 
 
@@ -496,7 +506,7 @@ def test_the_lost_update_by_clicks(stepping):
 def test_an_oversell_is_found_and_played(stepping):
     page = stepping
     page.click("find")
-    counts = r"(\d+) of (\d+) schedules oversell: 2 orders, stock 1, no fault\. (All|The time)"  # a slow machine ends the search early
+    counts = r"(\d+) of (\d+) schedules oversell: 2 orders in one process, stock 1, no fault\. (All|The time)"  # a slow machine ends the search early
     found = page.wait(lambda: re.match(counts, page.text("found")), "some schedules oversell")
     assert found.groups() == ("22", "24", "All") or found[3] != "All", found[0]
     page.wait(lambda: page.find("play").is_displayed() and page.text("told") == "", "it stands at the beginning")
@@ -517,7 +527,7 @@ def test_what_is_impossible_is_said(stepping):
     page.apply_strategy("select-for-update")
     page.wait_text("goal", "Try to make it sell 2 of 1.")
     page.click("find")
-    page.wait_text("found", "0 of 8 schedules oversell: 2 orders, stock 1, no fault. All schedules were run.")
+    page.wait_text("found", "0 of 8 schedules oversell: 2 orders in one process, stock 1, no fault. All schedules were run.")
     assert not page.find("play").is_displayed()
     page.press("1")
     page.wait_text("told", "A reads 1.")
@@ -854,7 +864,7 @@ def test_the_teacher_sees_two_learners_and_evicts_one(browser, another, classroo
     browser.shot("class-panel")
     browser.click("#learners button")
     browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
-    assert browser.text("evict-title") == "Evict Sandbox 1?" and f"loses product {evicted} at once" in browser.text("evict-text")
+    assert browser.text("evict-title") == "Evict Learner 1 (place 1)?" and f"loses product {evicted} at once" in browser.text("evict-text")
     browser.shot("class-evict", 720)
     browser.click("evict-keep")
     browser.wait(lambda: not browser.find("evict-dialog").is_displayed(), "the learner is kept")
@@ -862,9 +872,9 @@ def test_the_teacher_sees_two_learners_and_evicts_one(browser, another, classroo
     browser.click("#learners button")
     browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked again")
     browser.click("evict-ok")
-    browser.wait_text("log", f"Sandbox 1 (product {evicted}) was evicted; its place is free.")
+    browser.wait_text("log", f"Learner 1 (place 1) with product {evicted} was evicted; the place is free.")
     browser.wait(lambda: len(learners(browser)) == 1 and browser.text("class-places").startswith("1 of 96"), "the place is free")
-    assert focused(browser).get_attribute("aria-label") == "Evict Sandbox 2", "the focus is on the next line"
+    assert focused(browser).get_attribute("aria-label") == "Evict Learner 2 (place 2)", "the focus is on the next line"
     assert [entry["product_id"] for entry in classroom.get("/sandboxes").json["sandboxes"]] == [other["product_id"]]
 
     another.wait_text("join-why", "The teacher ended your place in the class")  # the page notices it by itself
@@ -919,12 +929,12 @@ def test_the_class_by_keyboard(browser, another, classroom):
     browser.press(Keys.ENTER)
     browser.wait(lambda: len(learners(browser)) == 1, "the learner is there")
     browser.press(Keys.TAB)
-    browser.wait(lambda: focused(browser).get_attribute("aria-label") == "Evict Sandbox 1", "Tab reaches the button")
+    browser.wait(lambda: focused(browser).get_attribute("aria-label") == "Evict Learner 1 (place 1)", "Tab reaches the button")
     browser.press(Keys.ENTER)
     browser.wait(lambda: focused(browser).get_attribute("id") == "evict-keep", "Enter alone ends nothing")
     browser.press(Keys.ESCAPE)
     browser.wait(lambda: not browser.find("evict-dialog").is_displayed(), "Escape closes it")
-    assert focused(browser).get_attribute("aria-label") == "Evict Sandbox 1"
+    assert focused(browser).get_attribute("aria-label") == "Evict Learner 1 (place 1)"
     assert len(classroom.get("/sandboxes").json["sandboxes"]) == 1
     browser.press(Keys.ENTER)
     browser.wait(lambda: focused(browser).get_attribute("id") == "evict-keep", "it is asked again")
@@ -945,7 +955,7 @@ def test_the_teacher_ends_a_learner_s_run(browser, classroom):
     assert not browser.find("class-run").is_displayed()
     # Begun by the teacher, since a learner's would end too soon on a slow machine.
     run = classroom.post("/runs", {"strategies": ["mutex"] * 8, "product_id": product, "duration_ms": 30000}).json["id"]
-    browser.wait_text("class-run-text", f"Load run {run} of Sandbox 1 (product {product}) is in progress")
+    browser.wait_text("class-run-text", f"Load run {run} of Learner 1 (place 1), product {product}, is in progress")
     browser.wait(lambda: f"load run {run}" in learners(browser)[0], "the learner's line says so as well")
     browser.shot("class-run")
     browser.size(390, phone=True)
@@ -984,7 +994,7 @@ def test_what_the_class_panel_says_when_something_fails(browser, classroom):
     browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
     assert classroom.call("DELETE", f"/sandboxes/{learner['product_id']}").status == 200, "somebody else is faster"
     browser.click("evict-ok")
-    browser.wait_text("class-error", "Sandbox 1 was not evicted, because no learner has product")
+    browser.wait_text("class-error", "Learner 1 (place 1) was not evicted, because no learner has product")
     browser.wait(lambda: learners(browser) == [], "the line is gone")
     browser.driver.execute_script("sessionStorage.setItem('oversell.token', 'wrong')")
     browser.wait_text("class-error", "The service does not accept this page's token any more. Reload the page")

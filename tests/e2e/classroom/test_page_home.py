@@ -79,13 +79,53 @@ def fits(page, name):
     assert outside(page) == [], name
 
 
+def test_the_header_has_one_row_and_leaves_room(visitor):
+    page = visitor
+    height = "return document.querySelector('.top').offsetHeight"
+    for width in (1280, 1024):
+        page.size(width, 720)
+        assert page.driver.execute_script(height) < 72, width
+    page.size(640, 360)  # 1280 x 720 at 200 %
+    assert page.driver.execute_script(height) < 0.35 * 360
+
+
+FIGURES = """
+const done = arguments[0];
+import("/page/workshop/figures.js").then(({ showFigures }) => {
+  showFigures({ initial: 54321, left: 49517, sold: 54804, oversold: 10483, orders: 54804, drift: 0, negative: 0, strategies: ["read-write"], in_flight: 0 }, 15127);
+  done([...document.querySelectorAll(".figures dd")].filter((one) => one.checkVisibility() && (one.scrollWidth > one.clientWidth + 1 || one.offsetHeight > 80)).map((one) => one.textContent));
+}, (error) => done([String(error)]));
+"""
+
+
+@pytest.mark.parametrize("width, height", [(1440, 900), (1280, 720), (1024, 768), (390, 844)])
+def test_large_figures_fit_their_boxes(browser, shop, width, height):
+    browser.size(width, height)
+    browser.open(address(shop))
+    ready(browser)
+    assert browser.driver.execute_async_script(FIGURES) == []
+    assert browser.overflows() <= 0
+
+
+def test_the_projector_says_that_figures_are_of_the_sale_before(visitor, shop):
+    page = visitor
+    assert not page.find("story-before").is_displayed()
+    shop.order(1)
+    page.click("big")
+    page.wait(lambda: page.find("story-before").is_displayed(), "the figures are not of this story")
+    fits(page, "home-before")
+    sell(page)
+    assert not page.find("story-before").is_displayed()
+    page.click("big")
+
+
 # ── the story ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_story_by_clicks(visitor, shop):
     page = visitor
     assert [page.find(part).is_displayed() for part in CONTROLS] == [False] * 5, "the controls are folded away"
-    assert [button.text for button in page.all("#story button") if button.is_displayed()] == ["6 buyers, 3 tickets"]
+    assert [button.text for button in page.all("#story button") if button.is_displayed()] == ["Sell 3 tickets to 6 buyers"]
     assert page.text("story-settings") == "For the shared product, the button sets read-write, think time 20 ms, stock 3."
     assert settings(shop) == ("atomic-decrement", 0, 100), "a look changes nothing"
     fits(page, "home-start")
@@ -465,7 +505,7 @@ def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     page.size(width, height)
     page.click("big")
     explains(page, f"{name}-start")
-    assert [button.text for button in page.all("main button") if button.is_displayed() and "primary" in button.get_attribute("class")] == ["6 buyers, 3 tickets"]
+    assert [button.text for button in page.all("main button") if button.is_displayed() and "primary" in button.get_attribute("class")] == ["Sell 3 tickets to 6 buyers"]
     sell(page)
     page.wait(lambda: page.figure("oversold") == shop.audit(1)["oversold"] and page.all("#lanes .witness"), "the figures and the timeline show it")
     explains(page, f"{name}-sold")

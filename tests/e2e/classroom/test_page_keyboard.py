@@ -77,7 +77,7 @@ def test_a_strategy_is_chosen_and_nothing_is_impossible_by_accident(at):
     page.wait(lambda: schedule_of(page).startswith("select-for-update"), "Apply does")
     tab_to(page, "#find")
     page.press(Keys.SPACE)
-    page.wait_text("found", "0 of 8 schedules oversell: 2 orders, stock 1, no fault. All schedules were run.")
+    page.wait_text("found", "0 of 8 schedules oversell: 2 orders in one process, stock 1, no fault. All schedules were run.")
 
 
 def test_a_lease_ends(at):

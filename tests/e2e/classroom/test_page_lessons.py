@@ -188,19 +188,27 @@ def walk_to_the_end(page, prefix, press):
     raise AssertionError("the schedule does not end")
 
 
+TODO = "The lesson is solved when you have also found the schedule of its exercise."
+
+
 def test_a_lesson_by_clicks_and_its_progress_after_a_reload(visit):
     page = visit("01-lost-update")
     answers(page, "predict")[0].click()
     assert "Now go through the steps" in verdict(page, "predict")
     walk_to_the_end(page, "run-0-", lambda: page.click("run-0-next"))
     page.wait(lambda: verdict(page, "predict").startswith("✗ Not 0: A has not written yet. It is 1: "), "the prediction is decided")
-    assert stored(page, "01-lost-update") == {"predicted": True, "solved": False, "found": []}
+    assert stored(page, "01-lost-update") == {"predicted": True, "checked": False, "solved": False, "found": [0], "place": None}
     answers(page, "check")[0].click()
     assert verdict(page, "check").startswith("✗ No: each order is one transaction already")
     assert not stored(page, "01-lost-update")["solved"]
     answers(page, "check")[2].click()
-    assert verdict(page, "check").startswith("✓ Right: it locks the row")
+    assert verdict(page, "check").startswith("✓ Right: it locks the row") and verdict(page, "check").endswith(TODO)
+    assert not stored(page, "01-lost-update")["solved"], "an answer alone solves nothing"
     page.shot("lesson")
+    page.driver.refresh()
+    page.wait(lambda: verdict(page, "check") == f"✓ You have answered this. {TODO}", "the answer is kept")
+    reach_the_goal(page)
+    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson.", "answer and exercise are done")
     page.driver.refresh()
     page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson.", "the progress is kept")
     page.driver.get(page.driver.current_url.replace("01-lost-update", ""))
@@ -268,8 +276,8 @@ def test_a_goal_is_judged_at_the_end_of_each_schedule(visit):
     assert line == "✗ Not yet. Missing: 2 sold. Go back by Undo, or start again."
 
 
-def test_a_goal_that_was_reached_is_remembered(visit):
-    page = visit("01-lost-update")
+def reach_the_goal(page):
+    """The exercise of lesson 1, by its steps."""
     goal_line = lambda: page.driver.execute_script("return document.querySelector('.goal-line').textContent")  # noqa: E731
     page.click(".goal-line + .group .go-run")
     page.wait(lambda: page.all(".goal-line ~ .steps [id$=-next]"), "the exercise is open")
@@ -287,6 +295,12 @@ def test_a_goal_that_was_reached_is_remembered(visit):
         page.wait(reads, "the order reads")
     walk_to_the_end(page, prefix, lambda: page.click(f"{prefix}next"))
     assert goal_line() == "✓ You found it: 3 sold, the stock shows 2."
+
+
+def test_a_goal_that_was_reached_is_remembered(visit):
+    page = visit("01-lost-update")
+    goal_line = lambda: page.driver.execute_script("return document.querySelector('.goal-line').textContent")  # noqa: E731
+    reach_the_goal(page)
     page.driver.refresh()
     page.wait(lambda: goal_line().startswith("✓ You have found one before. Find a schedule: 3 sold"), "the goal is remembered")
 

@@ -17,7 +17,7 @@ from test_page_lessons import answers, verdict, walk_to_the_end
 sys.path.insert(0, str(ROOT / "tools" / "site"))
 import bundle  # noqa: E402  after its folder is known
 
-ROWS = ("read-write", "redis-lock", "redis-fenced", "atomic-decrement")  # a site of these is soon made
+ROWS = ("read-write", "mutex", "redis-lock", "redis-fenced", "atomic-decrement")  # a site of these is soon made
 MOST_BYTES = 15_000_000
 
 
@@ -74,6 +74,16 @@ def test_the_start_page_leads_to_a_counterexample(page):
     page.shot("site-steps")
     page.driver.get(f"{page.site}/index.html")
     page.shot("site-start")
+
+
+def test_what_a_second_process_breaks_is_in_the_table(page):
+    page.driver.get(f"{page.site}/index.html")
+    heads = [head.text for head in page.all("thead th")]
+    cells = {line.find_element("css selector", "th").text: [cell.text for cell in line.find_elements("css selector", "td")] for line in page.all("tbody tr")}
+    assert heads[-1] == "A second process" and {len(line) for line in cells.values()} == {len(heads) - 1}
+    assert {name: line[-1] for name, line in cells.items()} == {name: "oversells" if name == "mutex" else "–" for name in cells}
+    page.click('a[aria-label="mutex, a second process: oversells"]')
+    page.wait(lambda: page.driver.current_url.endswith("05-one-process.html"), "the lesson that runs two processes")
 
 
 def test_a_counterexample_by_clicks(page):
@@ -133,7 +143,7 @@ def test_a_lesson_is_done_and_kept(page):
 def test_a_safe_row_has_no_counterexample(page):
     open_steps(page, "atomic-decrement s=1 q=1,1")
     page.press("f")
-    page.wait(lambda: "schedules oversell: 2 orders, stock 1, no fault" in page.text("found"), "none is found")
+    page.wait(lambda: "schedules oversell: 2 orders in one process, stock 1, no fault" in page.text("found"), "none is found")
 
 
 def test_what_was_not_recorded_is_disabled_and_says_so(page, site):

@@ -4,7 +4,7 @@ import pytest
 
 from test_page import open_steps, schedule_of
 
-NONE = "0 of 12 schedules oversell: 2 orders, stock 1, no fault. All schedules were run."
+NONE = "0 of 12 schedules oversell: 2 orders in one process, stock 1, no fault. All schedules were run."
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_another_strategy_ends_what_a_search_said(at):
 
 def test_what_was_found_is_said_along_its_schedule_alone(at):
     page = at("read-write s=1 q=1,1")
-    search(page, "schedules oversell: 2 orders, stock 1, no fault.")
+    search(page, "schedules oversell: 2 orders in one process, stock 1, no fault.")
     page.press(" ")
     page.wait(lambda: "A reads 1" in page.text("told"), "a step of what was found")
     assert "Here is the simplest." in page.text("found")
@@ -107,7 +107,7 @@ def test_safe_is_no_proof_and_fencing_is_searched_with_its_fault(at):
     page = at("redis-fenced s=1 q=1,1")
     assert page.text("why").endswith("Safe: no test has found an oversell, also with faults; a test is not a proof.")
     assert page.find("faults").get_attribute("value") == "expire"
-    search(page, "schedules oversell: 2 orders, stock 1, a lease that may end at any point.")
+    search(page, "schedules oversell: 2 orders in one process, stock 1, a lease that may end at any point.")
     assert page.text("found").startswith("0 of ")
 
 
@@ -123,7 +123,7 @@ import("/page/steps/steps_words.js").then(({ found }) => {
 
 def test_a_share_is_of_the_schedules_that_were_run(at):
     page = at("read-write s=1 q=1,1")
-    scope = "2 orders, stock 1, a lease that may end at any point."
+    scope = "2 orders in one process, stock 1, a lease that may end at any point."
     time = "The time was over before all schedules were run"
     assert page.driver.execute_async_script(WORDS) == [
         f"125 of 278 schedules oversell: {scope} {time} (about 32 % of them). Here is the simplest.",

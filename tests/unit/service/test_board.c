@@ -58,7 +58,7 @@ static void test_learners_join_and_leave(void **state)
     struct board *board = board_new(1000);
     struct board_view view;
     assert_true(board_join(board, 7, "Ada") && board_join(board, 8, "Bob") && board_join(board, 9, "Cem"));
-    assert_int_equal(board_solve(board, 8, 1 << 3), BOARD_DONE);
+    assert_int_equal(board_solve(board, 8, 1 << 3, BOARD_LESSONS), BOARD_DONE);
     board_leave(board, 7);
     board_leave(board, 77);
     board_look(board, &view);
@@ -94,14 +94,16 @@ static void test_solved_lessons_add_up(void **state)
     struct board *board = board_new(0);
     struct board_view view, again;
     board_join(board, 7, "Ada");
-    assert_int_equal(board_solve(board, 7, 1 << 1), BOARD_DONE);
-    assert_int_equal(board_solve(board, 7, UINT64_C(1) << BOARD_LESSONS), BOARD_DONE);
+    assert_int_equal(board_solve(board, 7, 1 << 1, BOARD_LESSONS), BOARD_DONE);
+    assert_int_equal(board_solve(board, 7, UINT64_C(1) << BOARD_LESSONS, BOARD_LESSONS), BOARD_DONE);
     board_look(board, &view);
     assert_true(view.learners[0].solved == (1 << 1 | UINT64_C(1) << BOARD_LESSONS));
-    assert_int_equal(board_solve(board, 7, 1 << 1), BOARD_DONE);
+    assert_int_equal(board_solve(board, 7, 1 << 1, BOARD_LESSONS), BOARD_DONE);
     board_look(board, &again);
     assert_true(again.version == view.version); /* nothing new */
-    assert_int_equal(board_solve(board, 8, 1 << 1), BOARD_NO_LEARNER);
+    assert_int_equal(board_solve(board, 8, 1 << 1, BOARD_LESSONS), BOARD_NO_LEARNER);
+    assert_int_equal(board_solve(board, 7, 1 << 2, 2), BOARD_NO_EXERCISE);
+    assert_int_equal(board_solve(board, 7, 1 << 1, 0), BOARD_DONE); /* known already */
     board_free(board);
 }
 
@@ -179,7 +181,7 @@ static void test_versions(void **state)
     int64_t first = board_news_version(board);
     assert_true(first == 5000);
     board_join(board, 7, "Ada");
-    board_solve(board, 7, 2);
+    board_solve(board, 7, 2, BOARD_LESSONS);
     assert_true(board_news_version(board) == first);
     int64_t id = board_ask(board, &question), asked = board_news_version(board);
     assert_true(asked > first);

@@ -42,6 +42,8 @@ static const struct {
     {"GET", "/strategy", NULL, strategy_get, ACCESS_ANYBODY},
     {"PUT", "/strategy", NULL, strategy_set, ACCESS_OWNER},
     {"GET", "/sandboxes", NULL, sandboxes_list, ACCESS_TEACHER},
+    {"DELETE", "/sandboxes", NULL, sandboxes_delete_address, ACCESS_TEACHER},
+    {"PUT", "/classroom/limit", NULL, sandboxes_put_limit, ACCESS_TEACHER},
     {"DELETE", "/sandboxes/300", "300", sandboxes_delete, ACCESS_TEACHER},
     {"POST", "/runs", NULL, runs_create, ACCESS_OWNER},
     {"GET", "/steps", NULL, steps_page, ACCESS_ANYBODY},

@@ -8,9 +8,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static const struct sandbox_caller teacher = {.is_teacher = true},
-                                   learner = {.address = "10.0.0.1", .most_of_address = 3},
-                                   neighbour = {.address = "10.0.0.2", .most_of_address = 3};
+static const struct sandbox_caller teacher = {.is_teacher = true}, learner = {.address = "10.0.0.1"},
+                                   neighbour = {.address = "10.0.0.2"};
 
 struct user {
     struct sandboxes *sandboxes;
@@ -33,7 +32,7 @@ static void test_a_list_while_all_are_in_use(void **state)
     pthread_t threads[4];
     struct sandbox_info list[SANDBOXES_MAX];
     int64_t before, least = 0;
-    struct user user = {.sandboxes = sandboxes_new(30LL * 60 * 1000), .token = token};
+    struct user user = {.sandboxes = sandboxes_new(30LL * 60 * 1000, 3), .token = token};
     sandbox_give(user.sandboxes, sandbox_take(user.sandboxes, &learner, &before), 7, token);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, use_until_the_end, &user), 0);
@@ -50,7 +49,7 @@ static void test_a_list_while_all_are_in_use(void **state)
 
 static void test_a_place_for_each(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
     char tokens[SANDBOXES_MAX][SECRET_SIZE];
     bool seen[SANDBOXES_MAX] = {false};
     int64_t before = -1;
@@ -70,7 +69,7 @@ static void test_a_place_for_each(void **state)
 
 static void test_a_place_that_is_taken_or_dropped(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
     int64_t before;
     int first = sandbox_take(sandboxes, &teacher, &before),
         second = sandbox_take(sandboxes, &teacher, &before);
@@ -85,7 +84,7 @@ static void test_a_place_that_is_taken_or_dropped(void **state)
 /* A place that was left alone goes to another learner; from that moment on the token of the one before is worth nothing. */
 static void test_a_place_that_was_left_alone(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(0);
+    struct sandboxes *sandboxes = sandboxes_new(0, 3);
     char tokens[SANDBOXES_MAX][SECRET_SIZE];
     int64_t before;
     for (int i = 0; i < SANDBOXES_MAX; i++)
@@ -104,7 +103,7 @@ static void test_a_place_that_was_left_alone(void **state)
 /* One address leaves places for the others, and all learners together leave some for the teacher. */
 static void test_limits(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
     struct sandbox_caller many = {.address = "10.0.0.3"};
     int64_t before;
     char token[SECRET_SIZE];
@@ -115,7 +114,8 @@ static void test_limits(void **state)
     assert_true(sandbox_evict(sandboxes, 2));
     assert_true(sandbox_take(sandboxes, &learner, &before) >= 0); /* counts from now on */
     assert_int_equal(sandbox_take(sandboxes, &learner, &before), SANDBOX_ADDRESS_FULL);
-    for (int i = 5; i <= SANDBOXES_MAX - SANDBOXES_RESERVED; i++)
+    sandboxes_set_address_limit(sandboxes, 0); /* the teacher's choice: any number */
+    for (int i = 5; i <= SANDBOXES_OF_LEARNERS; i++)
         assert_true(sandbox_take(sandboxes, &many, &before) >= 0);
     assert_int_equal(sandbox_take(sandboxes, &many, &before), SANDBOXES_FULL);
     for (int i = 0; i < SANDBOXES_RESERVED; i++)
@@ -124,10 +124,30 @@ static void test_limits(void **state)
     sandboxes_free(sandboxes);
 }
 
+static void test_exercises_are_counted_once(void **state)
+{
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
+    int64_t before;
+    char token[SECRET_SIZE];
+    int place = sandbox_take(sandboxes, &learner, &before);
+    sandbox_give(sandboxes, place, 7, token);
+    sandbox_note_exercise(sandboxes, 8, 1); /* nobody's */
+    assert_int_equal(sandbox_exercises(sandboxes, 7), 0);
+    for (uint64_t exercise = 0; exercise < 2 * SANDBOX_EXERCISES; exercise++) {
+        sandbox_note_exercise(sandboxes, 7, exercise / 2);
+        assert_int_equal(sandbox_exercises(sandboxes, 7), exercise / 2 + 1);
+    }
+    sandbox_note_exercise(sandboxes, 7, 2 * SANDBOX_EXERCISES); /* no room */
+    assert_int_equal(sandbox_exercises(sandboxes, 7), SANDBOX_EXERCISES);
+    sandbox_give(sandboxes, place, 7, token); /* another learner's */
+    assert_int_equal(sandbox_exercises(sandboxes, 7), 0);
+    sandboxes_free(sandboxes);
+}
+
 /* Otherwise an address could take its places, wait until they are idle, and take as many again. */
 static void test_idle_sandboxes_count_for_their_address(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(0); /* idle at once */
+    struct sandboxes *sandboxes = sandboxes_new(0, 3); /* idle at once */
     char tokens[6][SECRET_SIZE];
     int64_t before;
     for (int i = 0; i < 6; i++) {
@@ -147,7 +167,7 @@ static void test_idle_sandboxes_leave_the_teachers_places(void **state)
     int64_t before, idle_ms = 250, began_us;
     int owned;
     do { /* again, with a longer time, where the machine was so slow that some were idle once more */
-        struct sandboxes *sandboxes = sandboxes_new(idle_ms *= 2);
+        struct sandboxes *sandboxes = sandboxes_new(idle_ms *= 2, 3);
         owned = 0;
         for (int i = 0; i < SANDBOXES_MAX; i++) {
             int place = sandbox_take(sandboxes, &many, &before);
@@ -167,7 +187,7 @@ static void test_idle_sandboxes_leave_the_teachers_places(void **state)
 
 static void test_the_teacher_sees_and_evicts(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
     struct sandbox_info list[SANDBOXES_MAX];
     int64_t before;
     char tokens[2][SECRET_SIZE];
@@ -202,7 +222,7 @@ static void test_the_teacher_sees_and_evicts(void **state)
 /* A learner has a number of calls of each kind, whoever has the place when they end. */
 static void test_calls_are_counted(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
     int64_t before;
     unsigned earlier;
     char token[SECRET_SIZE];
@@ -229,7 +249,7 @@ static void test_calls_are_counted(void **state)
 
 static void test_the_class_code(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
     char code[CLASS_CODE_SIZE], told[CLASS_CODE_SIZE], token[SECRET_SIZE];
     int64_t before;
     sandboxes_code(sandboxes, told);
@@ -248,7 +268,7 @@ static void test_the_class_code(void **state)
 
 static void test_no_other_token(void **state)
 {
-    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000);
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
     int64_t before;
     char token[SECRET_SIZE], other[SECRET_SIZE + 1];
     sandbox_give(sandboxes, sandbox_take(sandboxes, &teacher, &before), 7, token);
@@ -272,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_a_place_that_is_taken_or_dropped),
         cmocka_unit_test(test_a_place_that_was_left_alone),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_exercises_are_counted_once),
         cmocka_unit_test(test_idle_sandboxes_count_for_their_address),
         cmocka_unit_test(test_idle_sandboxes_leave_the_teachers_places),
         cmocka_unit_test(test_the_teacher_sees_and_evicts),
