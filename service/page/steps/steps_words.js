@@ -161,7 +161,7 @@ const shareOf = (coverage) => (coverage < 0.01 ? "less than 1 %" : `about ${Math
 export function found(search, setting) {
   const scope = scopeOf(setting, search.faults);
   const count = search.schedules.toLocaleString("en");
-  const run = search.complete ? "All schedules were run." : `The time was over before all schedules were run (${shareOf(search.coverage)} of them).`;
+  const run = search.complete ? "All schedules were run." : `The time was over after ${shareOf(search.coverage)} of all schedules.`;
   if (search.oversold > 0) return `${search.oversold.toLocaleString("en")} of ${count} schedules oversell: ${scope}. ${run} Here is the simplest.`;
   if (search.witness) return `0 of ${count} schedules oversell, but this one fails in another way: ${scope}. ${run}`;
   return `0 of ${count} schedules oversell: ${scope}. ${run}`;

@@ -26,7 +26,7 @@ function drawOrder(order) {
   });
   const at = (us) => (us - order.start) * view.scale.perMicro;
   const left = 0;
-  if (order.queued > QUEUED_US) group.append(makeSvg("rect", { class: "queue", x: at(order.first), y: y + px.BAR / 2 - unit, width: at(order.start) - at(order.first), height: 2 * unit }));
+  if (order.queued > QUEUED_US) group.append(makeSvg("rect", { class: "queue", x: at(order.first), y: y + px.BAR + 5 * unit, width: at(order.start) - at(order.first), height: 2 * unit }));
   for (const [from, to] of order.holds)
     group.append(makeSvg("rect", { class: "hold", x: at(from), y: y - 3 * unit, width: Math.max(at(to) - at(from), 1), height: 3 * unit }));
   for (const { kind, from, to } of order.shown)

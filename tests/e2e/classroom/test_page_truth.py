@@ -124,10 +124,10 @@ import("/page/steps/steps_words.js").then(({ found }) => {
 def test_a_share_is_of_the_schedules_that_were_run(at):
     page = at("read-write s=1 q=1,1")
     scope = "2 orders in one process, stock 1, a lease that may end at any point."
-    time = "The time was over before all schedules were run"
+    time = "The time was over after"
     assert page.driver.execute_async_script(WORDS) == [
-        f"125 of 278 schedules oversell: {scope} {time} (about 32 % of them). Here is the simplest.",
-        f"0 of 278 schedules oversell: {scope} {time} (about 32 % of them).",
-        f"125 of 278 schedules oversell: {scope} {time} (less than 1 % of them). Here is the simplest.",
-        f"125 of 278 schedules oversell: {scope} {time} (about 99 % of them). Here is the simplest.",
+        f"125 of 278 schedules oversell: {scope} {time} about 32 % of all schedules. Here is the simplest.",
+        f"0 of 278 schedules oversell: {scope} {time} about 32 % of all schedules.",
+        f"125 of 278 schedules oversell: {scope} {time} less than 1 % of all schedules. Here is the simplest.",
+        f"125 of 278 schedules oversell: {scope} {time} about 99 % of all schedules. Here is the simplest.",
     ]
