@@ -850,6 +850,24 @@ def focused(browser):
     return browser.driver.switch_to.active_element
 
 
+def test_the_teacher_knows_learners_by_name_and_ends_an_address(browser, classroom):
+    for name in ("Ada", "Bob"):
+        assert classroom.call("POST", "/sandboxes", {"name": name}, {"Authorization": f"Bearer {classroom.code}"}).status == 201
+    open_panel(browser, classroom)
+    browser.wait(lambda: [line.split("\n")[0].split(" product")[0] for line in learners(browser)] == ["Ada (place 1)", "Bob (place 2)"], "they have names")
+    limit = browser.find("class-limit")
+    limit.clear()
+    limit.send_keys("60", Keys.TAB)
+    browser.wait(lambda: classroom.get("/sandboxes").json["places"]["per_address"] == 60, "an address may have more")
+    browser.click("#class-addresses button")
+    browser.wait(lambda: browser.find("evict-dialog").is_displayed(), "it is asked first")
+    assert browser.text("evict-title") == "End all places of 127.0.0.1?" and "Ada (place 1) and Bob (place 2) lose" in browser.text("evict-text")
+    browser.click("evict-ok")
+    browser.wait_text("log", "2 places of 127.0.0.1 ended.")
+    browser.wait(lambda: learners(browser) == [] and browser.all("#class-addresses button") == [], "nobody is left")
+    assert browser.complaints() == []
+
+
 def test_the_teacher_sees_two_learners_and_evicts_one(browser, another, classroom):
     evicted = join(another, classroom)
     another.click("buy-one")
