@@ -70,6 +70,11 @@ static bool add_notes(const json_t *document, struct notes *notes)
     if (failures > 0)
         return notes_add(notes, NOTE_CLOSING, "%zu kind%s of anomaly or broken invariant found.", failures,
                          failures == 1 ? "" : "s");
+    const char *undivided = result_text(document, "undivided_step");
+    if (*undivided)
+        return notes_add(notes, NOTE_CLOSING,
+                         "No anomaly was found, but no schedule lets another session act inside step %s.",
+                         undivided);
     return notes_add(notes, NOTE_CLOSING,
                      complete
                          ? "No anomaly: every schedule has the outcome of a serial execution, or an error."

@@ -217,7 +217,7 @@ static bool run_schedules(struct spec_search *search)
         (void)snprintf(run, sizeof run, " run: %" PRId64, search->schedules);
         progress_update(&search->progress, search_coverage(&search->search), run);
     }
-    search->complete = search->search.done && !search->search.cut;
+    search->complete = search->search.done && !search->search.cut && !search->execution.inside.is_open;
     return !interrupted() && (search->schedules > 0 || !interrupt_came());
 }
 
@@ -422,6 +422,13 @@ static json_t *rows_of(struct spec_search *search)
     return rows;
 }
 
+/* The step in a transaction inside which another session can commit; NULL: there is none. */
+static const char *undivided_step(const struct spec_search *search)
+{
+    const struct step_inside *inside = &search->execution.inside;
+    return inside->is_open ? search->spec->steps[inside->open_step].name : NULL;
+}
+
 static json_t *warnings_of(const struct spec_search *search)
 {
     static const struct {
@@ -457,6 +464,13 @@ static json_t *warnings_of(const struct spec_search *search)
                 "does that. %s.",
                 search->spec->steps[search->execution.inside.step].name,
                 INSIDE[search->execution.inside.why].is, INSIDE[search->execution.inside.why].remedy));
+    if (search->execution.inside.is_open)
+        (void)json_array_append_new(
+            warnings,
+            json_sprintf(
+                "Schedules in which another session commits inside step %s are not in this search: the step "
+                "runs several statements. Write its statements as steps.",
+                undivided_step(search)));
     if (search->repeats > 0)
         (void)json_array_append_new(
             warnings, json_sprintf("%" PRId64
@@ -498,11 +512,12 @@ json_t *spec_search(struct connections *connections, const struct spec_settings 
                  settings->path, search->spec->session_count, SERIAL_SESSIONS_MAX);
     else if (connections_reset(connections) && serial_allow_numbers(&search->serial, &search->execution) &&
              is_reproducible(search) && steps_work(search) && run_schedules(search) && name_outcomes(search))
-        result = json_pack("{s:o, s:I, s:b, s:f, s:I, s:I, s:f, s:o}", "rows", rows_of(search), "schedules",
-                           (json_int_t)search->schedules, "complete", search->complete, "coverage",
-                           search_coverage(&search->search), "outcomes", (json_int_t)search->found_count,
-                           "serial_orders", (json_int_t)search->serial.count, "seconds",
-                           (double)(monotonic_us() - began_us) / 1e6, "warnings", warnings_of(search));
+        result = json_pack("{s:o, s:I, s:b, s:f, s:I, s:I, s:f, s:o, s:s?}", "rows", rows_of(search),
+                           "schedules", (json_int_t)search->schedules, "complete", search->complete,
+                           "coverage", search_coverage(&search->search), "outcomes",
+                           (json_int_t)search->found_count, "serial_orders", (json_int_t)search->serial.count,
+                           "seconds", (double)(monotonic_us() - began_us) / 1e6, "warnings",
+                           warnings_of(search), "undivided_step", undivided_step(search));
     progress_wipe();
     sql_execution_abandon(&search->execution);
     free_search(search);

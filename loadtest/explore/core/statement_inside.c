@@ -207,10 +207,12 @@ struct statement_inside statement_inside(const struct routines *routines, const 
     unsigned outside = is_do ? said.snapshots : statements > 1 ? statements : said.touches ? 1 : 0;
     bool reads_more = said.selects || said.uses || inner.reads ||
                       (is_one_of(said.first, READS_BESIDE) && names(text, "from"));
-    bool calls = inner.snapshots > 0 || is_do || is_execute || (said.writes && reads_more);
+    bool calls = inner.snapshots > 0 || is_do || is_execute || (said.writes && reads_more) ||
+                 (statements > 1 && said.selects);
     return (struct statement_inside){
         .splits = calls || statements > 1,
         .calls = calls,
+        .many = statements > 1,
         .runs = inner.snapshots > 0,
         .reads_and_writes = said.writes && reads_more,
         .can_split = !said.ends_transaction && !inner.ends && is_one_of(said.first, IN_A_BLOCK),

@@ -38,6 +38,7 @@ struct statement_inside {
     bool splits;    /* outside a transaction, another request can act between its reads and its COMMIT */
     bool can_split; /* and it may run inside a transaction block */
     bool calls;     /* SPLITS, apart from several statements in one text that only write */
+    bool many;      /* its text has several statements, apart from those that only change the session */
     bool runs;      /* a function, a procedure or a trigger with statements runs in it */
     bool reads_and_writes; /* outside of these */
     bool

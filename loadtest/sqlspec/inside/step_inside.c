@@ -126,6 +126,16 @@ static bool begins_with_one_of(const char *sql, const char *const *words)
 
 static const char *const WRITES[] = {"INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", NULL};
 
+/* The transactions of SESSION keep the snapshot, or the read locks, of their first statement, as far as the texts say so. */
+static bool keeps_what_it_reads(const struct looks *looks, size_t session)
+{
+    const char *text;
+    for (size_t k = 0; (text = text_of(looks->spec, session, k)); k++)
+        if (strcasestr(text, "SERIALIZABLE") || (!looks->is_mariadb && strcasestr(text, "REPEATABLE READ")))
+            return true;
+    return false;
+}
+
 /* Can another session act inside SQL, which runs outside a transaction? */
 static bool is_not_atomic(const struct looks *looks, size_t session, const char *sql)
 {
@@ -146,6 +156,8 @@ static bool is_not_atomic(const struct looks *looks, size_t session, const char 
     const struct statement_inside inside = statement_inside(&looks->inside->routines, sql);
     if (!looks->is_mariadb)
         return inside.calls;
+    if (inside.many && !begins_with_one_of(sql, BEGINS)) /* each is a separate transaction there */
+        return true;
     if (begins_with_one_of(sql, WRITES) && locks_what_it_reads(looks->spec))
         return false;
     return inside.runs || inside.reads_and_writes ||
@@ -180,6 +192,11 @@ bool step_inside_note(struct step_inside *inside, const struct spec *spec, struc
     bool ends = in_transaction && begins_with_one_of(is->block.sql, ENDS);
     if (!know_routines(inside, control))
         return false;
+    if (in_transaction && !inside->is_open && !keeps_what_it_reads(&looks, is->session) &&
+        statement_inside(&inside->routines, is->block.sql).several) {
+        inside->is_open = true;
+        inside->open_step = step;
+    }
     if (inside->found)
         return true;
     inside->found = ends             ? has_deferred(&looks, is->session, started, count)

@@ -1,4 +1,5 @@
-/* Notes the first step inside which another session can act, although no schedule of the search does that. */
+/* Notes the first step inside which another session can act, although no schedule of the search does that, and the first such step in a
+ * transaction. */
 #ifndef OVERSELL_LOADTEST_SQLSPEC_INSIDE_STEP_INSIDE_H
 #define OVERSELL_LOADTEST_SQLSPEC_INSIDE_STEP_INSIDE_H
 
@@ -15,6 +16,9 @@ struct step_inside {
         INSIDE_COMMIT, /* a deferred trigger runs in this COMMIT */
         INSIDE_TRIGGER, /* it reads in a trigger or function, with locks that do not keep out what is not there yet */
     } why;
+    bool
+        is_open; /* in a transaction, OPEN_STEP runs several statements, and another session can commit between them */
+    size_t open_step;
     bool routines_known;
     struct routines routines;
 };

@@ -63,6 +63,7 @@ static void test_statements(void **state)
         {"UPDATE sale SET n = 1", true, true, true},
         {"CALL moves()", true, false, true},
         {"UPDATE a SET n = 1; UPDATE b SET n = 1", true, true, true},
+        {"SELECT n FROM a; SELECT n FROM b", true, true, true},
         {"UPDATE a SET n = 1; COMMIT", false, false, false},
         {"SET search_path = shop; UPDATE a SET n = 1;", false, false, false},
         {"SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;", false, true, false},
