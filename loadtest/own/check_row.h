@@ -33,7 +33,7 @@ struct check_answers {
 
 /* What all answers of a run mean. */
 struct check_answers check_answers_of(const struct shop_answers *answers);
-/* The default stock: enough for ORDERS orders of UNITS units, and as many more as do not suffice for another one. */
+/* The default stock: enough for ORDERS orders of UNITS units, and one unit less than is enough for another one. */
 int64_t check_default_stock(int64_t units, int64_t orders);
 /* Compares the stock before and after a run with its answers. */
 struct check_counts check_counts_of(const struct shop_description *description,

@@ -112,7 +112,7 @@ bool serial_allow_numbers(struct serial *serial, struct sql_execution *execution
     if (dependence.on_values) {
         sequences->off = true;
         sequences->why =
-            "The SQL depends on the very numbers. Use currval, RETURNING or LAST_INSERT_ID in the place of "
+            "The SQL depends on the values of these numbers. Use currval, RETURNING or LAST_INSERT_ID in the place of "
             "a number.";
         sequences->numbers.count = 0;
         sql_execution_forget_tables(execution);

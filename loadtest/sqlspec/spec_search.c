@@ -434,7 +434,7 @@ static json_t *warnings_of(const struct spec_search *search)
     static const struct {
         const char *is, *remedy;
     } INSIDE[] = {
-        [INSIDE_ALONE] = {"which reads and writes more than once outside a transaction",
+        [INSIDE_ALONE] = {"which is not atomic outside a transaction",
                           "Put the step into BEGIN and COMMIT, and the statements of a function into steps"},
         [INSIDE_COMMIT] = {"a COMMIT in which a deferred trigger runs",
                            "Put SET CONSTRAINTS ALL IMMEDIATE before it, as a step"},

@@ -408,7 +408,7 @@ session s step a { INSERT INTO o (paid) VALUES (0) } step b { UPDATE o SET paid 
 session t step c { INSERT INTO o (paid) VALUES (0) }
 """)
     document, found = search(path, "--database", stack.url)
-    assert any("were not compared. The SQL depends on the very numbers" in text for text in document["warnings"]), document
+    assert any("were not compared. The SQL depends on the values of these numbers" in text for text in document["warnings"]), document
     assert found["serial"]["results"]["s"]["b"] == [{"command": "UPDATE 1"}], found
     path.write_text(path.read_text().replace("serial", "smallserial"))
     document, found = search(path, "--database", stack.url)

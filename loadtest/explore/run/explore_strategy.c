@@ -56,7 +56,7 @@ static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign
     const struct execution_settings *settings = &campaign->execution.settings;
     enum verdict verdict = explore_verdict(settings, t, campaign->complete);
     if (plan->three && verdict == VERDICT_UNKNOWN && campaign->search.done)
-        verdict = VERDICT_OK; /* the schedules beyond the bound are not meant */
+        verdict = VERDICT_OK; /* this search is of the schedules within the bound */
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *first = campaign_counterexample(campaign), *further = campaign_further_counterexamples(campaign);
     char why[600];

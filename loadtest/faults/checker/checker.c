@@ -73,8 +73,8 @@ static bool all_written(struct fault_testbed *testbed, struct fault_history *his
     return true;
 }
 
-/* An audit that a service refuses is a wrong answer. *RET_NOTHING: no accepted order is still to be written to a product whose stock was replaced. For these all_written is not
- * enough, because orders that ran concurrently with the change may be for either stock. */
+/* An audit that a service refuses is a wrong answer. *RET_NOTHING: no accepted order is still to be written to a product whose stock was
+ * replaced. For these products all_written is not enough, because orders that ran concurrently with the change may be for either stock. */
 static bool nothing_to_come(struct fault_testbed *testbed, struct fault_history *history, int64_t first,
                             size_t count, struct fault_counts *counts, bool *ret_nothing)
 {

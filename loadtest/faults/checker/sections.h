@@ -28,8 +28,8 @@ size_t sections_of(const json_t *answer, int64_t product, int64_t since_us, stru
 /* Returns how many sections began during another one. Sorts SECTIONS. */
 size_t sections_overlapping(struct section *sections, size_t count);
 
-/* Returns how many orders of the product had read or taken the stock at AT_US, and had not ended. Of an order that is one statement, it is
- * that statement that has begun. */
+/* Returns how many orders of the product had read or taken the stock at AT_US, and had not ended. An order that is one
+ * statement counts from the begin of that statement. */
 size_t moments_of(const json_t *answer, int64_t product, int64_t at_us);
 
 /* Adds the orders of the product that were so at AT_US, from the traces of both services, to COUNTS. False, with the reason on stderr. */

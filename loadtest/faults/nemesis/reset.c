@@ -46,7 +46,7 @@ bool nemesis_reset_beside(struct fault_run *run)
     bool keeps_orders = run->cycle / 2 % 4 ==
                         3; /* by pairs of cycles, because sales of one and two units alternate */
     run->history->strike.from_us =
-        0; /* each product has a moment of its change, and the traces say whom it met */
+        0; /* each product has a moment of its change, and the traces say which orders it met */
     for (size_t i = 0; i < run->count; i++)
         if (!await_reader(run, i) || !change_stock(run, i, keeps_orders))
             return false;

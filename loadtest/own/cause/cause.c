@@ -233,7 +233,7 @@ static void say_stuck(const struct run_record *record, char ret_text[static CAUS
     else if (inside)
         snprintf(
             ret_text + length, CAUSE_TEXT - length,
-            ". What it waits for, another request has: a lock of the program, or a connection of the pool if "
+            ". Another request has what it waits for: a lock of the program, or a connection of the pool if "
             "a request takes two. Let a request use one connection, and release each lock on every path.");
     else
         snprintf(ret_text + length, CAUSE_TEXT - length,
@@ -252,9 +252,9 @@ static bool say_gave_up(const struct run_record *record, bool sold, char ret_tex
     snprintf(
         ret_text, CAUSE_TEXT,
         sold
-            ? "%c gave up to wait for a lock that another request had (%zu), and sold without it. Refuse the buyer when the lock "
+            ? "%c gave up waiting for a lock that another request had (%zu), and sold without it. Refuse the buyer when the lock "
               "cannot be taken."
-            : "%c gave up to wait for a lock that another request had (%zu), and was refused as sold out although units were left. Try "
+            : "%c gave up waiting for a lock that another request had (%zu), and was refused as sold out although units were left. Try "
               "for longer, or answer with a status that is in no list of \"answers\", such as 503.",
         name_of(record, at), at + 1);
     return true;

@@ -195,7 +195,7 @@ void say_turned_away(const struct run_shapes *run, char ret_text[static CAUSE_TE
         snprintf(
             ret_text, CAUSE_TEXT,
             "%c was refused (%ld) although units were left at the end. The answer to its statement %zu was '%s': that can also mean that "
-            "another request was at work. Then wait or try again, and refuse only what the stock does not suffice for.",
+            "another request was at work. Then wait or try again, and refuse a request only if the stock is not enough for it.",
             run_name(run, step), status_of(run, step), step + 1, answer);
     } else if (refused < run->count) {
         snprintf(ret_text, CAUSE_TEXT,

@@ -89,8 +89,8 @@ static bool has_escapes(const char *text, const char *at)
     return at > text && (at[-1] == 'E' || at[-1] == 'e') && (at - 1 == text || !sql_is_name(at[-2]));
 }
 
-/* Appends SQL without its comments to the end of a line: the line will have no end, and whoever reads the text would take all that follows for
- * the comment. In a text between dollars, which is the body of a function as a rule, they are left out as well. */
+/* Appends SQL without its comments to the end of a line: the text becomes one line, in which a comment would
+ * have no end. In a text between dollars, which is the body of a function as a rule, they are left out as well. */
 static void append_sql(char *text, const char *sql)
 {
     const char *from = sql, *at = sql;

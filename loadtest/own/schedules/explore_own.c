@@ -21,7 +21,7 @@ static const enum transition_kind FAULT_KINDS[] = {TRANSITION_STEP, TRANSITION_E
                                                    TRANSITION_CUT};
 static const struct option_row ROWS[] = {
     {"--stock", "S", OPTION_NUMBER, AT(stock), 1, 1000, NULL,
-     "Units in stock when a schedule begins. Without this option: enough for one request, and as many more as do not suffice for another."},
+     "Units in stock when a schedule begins. Without this option: enough for one request, and one unit less than is enough for another."},
     {"--requests", "N", OPTION_NUMBER, AT(requests), 2, ACTORS_MAX, NULL, "Requests at the same time."},
     {"--instances", "N", OPTION_NUMBER, AT(instances), 1, INSTANCES_MAX, NULL,
      "Instances of the service to start. The command sends request A to the first, B to the second, and so on."},
@@ -277,8 +277,8 @@ static const struct command COMMAND = {
                 "\n"
                 "FILE.json describes the service; `loadtest init` writes an example. The service is not changed: it connects to "
                 "a gate in front of PostgreSQL and Redis, which holds each statement and command. Exit status 1: a schedule "
-                "was not clean. Exit status 3: the search could not be made, or not where a statement runs several others "
-                "inside (verdict not-explored).",
+                "was not clean. Exit status 3: the search failed, or could not enter a statement that runs several others "
+                "(verdict not-explored).",
             .example = "loadtest explore shop.json",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },

@@ -47,7 +47,8 @@ static bool warn_of_fault(const struct explore_own *explore, json_t *warnings)
     return add_warning(
         warnings,
         strcmp(explore->faults, "expire") == 0
-            ? "No fault happened: no request held a key that looks like a lock, or wrote to the table of \"expires\". Name the key with --expire-key, or correct \"expires\"."
+            ? "No fault happened: no request held a key that looks like a lock, and none wrote to the table of \"expires\". Name the "
+              "key with --expire-key, or correct \"expires\"."
             : "No fault happened: no request sent a statement at which this fault can happen.");
 }
 
@@ -83,7 +84,7 @@ static bool warn_of_sleep(const struct explore_own *explore, json_t *warnings)
 static bool warn_of_inside(const struct explore_own *explore, json_t *warnings)
 {
     static const char WHAT[] =
-        "it runs several statements, in a function, a trigger or its own text, and the "
+        "it runs several statements (in a function, a trigger or its own text), and the "
         "gate cannot hold it between them. Run loadtest check as well";
     char text[2 * MESSAGE_TEXT];
     bool well = true;
@@ -157,8 +158,8 @@ static bool warn_of_polls(const struct explore_own *explore, json_t *warnings)
         "A request repeats '%.200s' without success, and was held there until another request changed something. %s.",
         explore->polled,
         explore->polls_unknown
-            ? "Whether it gives up after some tries is not known, and the schedules in which it does are not in this search"
-            : "Let alone with it for up to 6 s, it did not give up; schedules in which it gives up later are not in this search");
+            ? "The command does not know whether it gives up after some tries. Schedules in which it does are not in this search"
+            : "When no other request acted for up to 6 s, it did not give up. Schedules in which it gives up later are not in this search");
     return !*explore->polled || add_warning(warnings, text);
 }
 
@@ -200,14 +201,14 @@ json_t *explore_own_document(const struct explore_own *explore, json_t *shown)
         (json_int_t)explore->time_limit_ms, "replay", explore->replay, "faults", explore->faults);
     json_t *document = result_new(explore_own_result.name, settings), *first = json_array_get(shown, 0);
     json_auto_t *found = json_pack(
-        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I}, s:o, s:o, s:O?, s:O}", "verdict",
+        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I}, s:o, s:o, s:O?, s:O, s:b}", "verdict",
         verdict_name(worst_of(explore)), "schedules", (json_int_t)explore->schedules, "coverage",
         search_coverage(&explore->search), "complete", is_complete(explore), "deadlocks",
         (json_int_t)explore->deadlocks, "differed", (json_int_t)explore->differed, "quiet_ms",
         (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "pool",
         "connections", (json_int_t)explore->pool_size, "clean", (json_int_t)explore->pool_clean, "shared",
         (json_int_t)explore->pool_shared, "rows", rows_of(explore), "warnings", explore_own_warnings(explore),
-        "counterexample", first, "counterexamples", shown);
+        "counterexample", first, "counterexamples", shown, "polls_on", *explore->polled != '\0');
     if (document && found && json_object_update(document, found) == 0)
         return document;
     complain("out of memory");

@@ -233,8 +233,11 @@ static bool add_notes(const json_t *document, struct notes *notes)
         return notes_add(notes, NOTE_CLOSING,
                          failures ? "This schedule is NOT clean." : "This schedule is clean.");
     if (failures == 0 && json_is_true(json_object_get(document, "complete")))
-        return notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean.",
-                         result_number(json_object_get(document, "settings"), "requests"));
+        return notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean%s.",
+                         result_number(json_object_get(document, "settings"), "requests"),
+                         json_is_true(json_object_get(document, "polls_on"))
+                             ? ", apart from those in which a request gives up later"
+                             : "");
     return notes_add(notes, NOTE_CLOSING,
                      counts[VERDICT_NOT_EXPLORED]
                          ? "Nothing wrong was found, and this search does NOT show that the service is clean."

@@ -43,9 +43,8 @@ static bool is_closed(struct request_runner *runner, size_t at, const struct gat
     return connection != gate_connection(runner->settings.gate, at);
 }
 
-/* The connection of PID, when its statement has ended: a client can go on after an error, and the server's word that it is ready comes
- * later. Some pools close it
- * after an error. A client can also close the connection, or begin the next transaction. NULL: it is not known. */
+/* The connection of PID, when its statement has ended: a client can go on after an error, before the server says that it is ready. Some pools
+ * close the connection after an error. A client can also close it, or begin the next transaction. NULL: it is not known. */
 static const struct gate_connection *ended_connection(struct request_runner *runner, size_t at, int32_t pid)
 {
     const int64_t until_us = monotonic_us() + READY_US;
@@ -173,7 +172,8 @@ bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct 
     return well;
 }
 
-/* Lets ACTOR run as far as it can without the others, up to MOST steps. A poll of which it is known that it gives up does so. RET_COUNT: of its steps. */
+/* Lets ACTOR run as far as it can without the others, up to MOST steps. If it polls, and is known to give up, it does so. RET_COUNT: of its
+ * steps. */
 static bool run_actor(struct request_runner *runner, unsigned actor, unsigned most, unsigned *ret_count)
 {
     struct transition choices[ENABLED_MAX];

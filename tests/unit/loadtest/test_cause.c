@@ -485,7 +485,7 @@ static void test_who_waits_for_whom(void **state)
     record.steps[1].after = REQUEST_INSIDE;
     expect_of(
         VERDICT_STUCK,
-        "No request could continue, A waits for B (1), B waits in the program after (2). What it waits for, another");
+        "No request could continue, A waits for B (1), B waits in the program after (2). Another request has what it");
 }
 
 /* ---- the notation --------------------------------------------------------------------------------------------------- */
@@ -503,8 +503,8 @@ static void test_polls(void **state)
             refuse('B');
         expect_of(
             sold ? VERDICT_OVERSOLD : VERDICT_TURNED_AWAY,
-            sold ? "B gave up to wait for a lock that another request had (3), and sold without it."
-                 : "B gave up to wait for a lock that another request had (3), and was refused as sold out");
+            sold ? "B gave up waiting for a lock that another request had (3), and sold without it."
+                 : "B gave up waiting for a lock that another request had (3), and was refused as sold out");
     }
     snprintf(record.polled, sizeof record.polled, "%s", TRY);
     add('B', TRY);
