@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAIT_MS = 50, WATCH_US = 200000 };
+enum { WAIT_MS = 50, WATCH_US = 200000, END_US = 1000000 };
 
 struct buyer {
     struct shop_exchange exchange; /* first, so that libcurl's private pointer is the buyer's as well */
@@ -120,7 +120,12 @@ static bool answers_still(struct run *run)
     const struct shop_load *load = run->load;
     if (run->silent < 2 * (int64_t)load->connections)
         return true;
-    if (shop_service_runs(load->service))
+    /* A program that has closed its connections may need a moment to end. */
+    bool runs = shop_service_runs(load->service);
+    const int64_t until_us = monotonic_us() + END_US;
+    while (runs && monotonic_us() < until_us && sleep_unless_interrupted(WAIT_MS))
+        runs = shop_service_runs(load->service);
+    if (runs)
         shop_complain(load->description, "request",
                       "was not answered %" PRId64 " times in a row, each within %" PRId64
                       " ms (timeout_ms): %s. Find out why the service hangs, or use fewer --connections",

@@ -106,7 +106,7 @@ CASES = [
     ("own/lock.json", E, ["--env", "HOLD=sale"], {1}, "oversold", None),
     ("own/lock.json", E, ["--env", "TRIES=3"], {0}, "Every schedule of 2 requests is clean", None),
     ("own/lock.json", E, ["--env", "TRIES=3", "--stock", "2"], {1}, "turned-away", None),
-    ("own/lock.json", E, ["--env", "TRIES=3", "--env", "THEN=sell", "--time-limit", "10s"], {1}, "sold without it", None),
+    ("own/lock.json", E, ["--env", "TRIES=3", "--env", "THEN=sell", "--max-schedules", "60"], {1}, "sold without it", None),
     ("own/lock.json", E, ["--faults", "expire", "--max-schedules", "300"], {1}, "oversold", None),
     ("own/js.json", E, [], {0}, "clean", None),
     ("own/js.json", E, ["--env", "SAFE=0"], {1}, "oversold", None),
