@@ -114,11 +114,45 @@ void shop_database_close(struct shop_database *database)
     free(database);
 }
 
+bool shop_database_left(struct shop_database *database, struct shop_left *ret_left)
+{
+    /* A transaction that writes or locks rows has a number, and a lock of that number. */
+    static const struct statement ST_LEFT = {
+        "own_left",
+        "SELECT count(*) FILTER (WHERE advisory), coalesce(bool_or(NOT advisory), false)::int,"
+        " coalesce((array_agg(pid ORDER BY advisory, query_start DESC))[1], 0),"
+        " coalesce((array_agg(query ORDER BY advisory, query_start DESC))[1], '')"
+        " FROM (SELECT *, locktype = 'advisory' AS advisory FROM pg_stat_activity JOIN pg_locks USING (pid)"
+        " WHERE datname = current_database() AND granted"
+        " AND (locktype = 'advisory' AND state = 'idle' OR locktype = 'transactionid' AND state LIKE 'idle in transaction%')) AS held",
+        0};
+    AUTO_RESULT rows = NULL;
+    *ret_left = (struct shop_left){0};
+    wait_from_now(database->db);
+    if (db_ready(database->db) != DB_OK || db_run(database->db, &ST_LEFT, NULL, &rows) != DB_OK ||
+        PQntuples(rows) != 1)
+        return false;
+    ret_left->advisory = db_cell_number(rows, 0, 0);
+    ret_left->transaction = db_cell_number(rows, 0, 1) != 0;
+    ret_left->pid = (int32_t)db_cell_number(rows, 0, 2);
+    snprintf(ret_left->statement, sizeof ret_left->statement, "%s", PQgetvalue(rows, 0, 3));
+    return true;
+}
+
 /* The SQL of MEMBER failed: a fault of it, or of a session that holds a lock. */
 static void say_failed(struct shop_database *database, const char *member)
 {
     char error[300];
+    struct shop_left left;
     snprintf(error, sizeof error, "%s", db_error(database->db));
+    if (shop_database_left(database, &left) && left.transaction) {
+        shop_complain(
+            database->description, member,
+            "fails: %s. A request has its answer, but its transaction is open and keeps its locks; '%.150s' ran last in it. End "
+            "each transaction on every path, before the answer",
+            error, left.statement);
+        return;
+    }
     shop_complain(database->description, member, "fails: %s. Correct the SQL", error);
     shop_database_say_open(database);
 }

@@ -39,6 +39,15 @@ bool shop_database_settle(struct shop_database *database);
  * SHOP_BLOCKERS_MAX, only as many. */
 bool shop_database_blockers(struct shop_database *database, int32_t pid,
                             int32_t ret_pids[static SHOP_BLOCKERS_MAX], size_t *ret_count);
+/* Locks that sessions of the service hold which run no statement. */
+struct shop_left {
+    int64_t advisory;    /* how many advisory locks */
+    bool transaction;    /* at least one session has an open transaction that writes or locks rows */
+    int32_t pid;         /* of such a session; else of one with an advisory lock; 0: there is none */
+    char statement[160]; /* the last one of this session, perhaps without its end */
+};
+/* False if PostgreSQL does not say, without a message. */
+bool shop_database_left(struct shop_database *database, struct shop_left *ret_left);
 /* Something waited too long: says on stderr, if there are transactions that are open and send nothing, how many, and what one ran last. */
 void shop_database_say_open(struct shop_database *database);
 /* Is there a session of process PID? */

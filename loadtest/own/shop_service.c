@@ -203,12 +203,28 @@ static void say_end(const struct shop_service *service, size_t i, const siginfo_
         snprintf(how, sizeof how, "exit status %d", end->si_status);
     else
         snprintf(how, sizeof how, "signal %d, %s", end->si_status, strsignal(end->si_status));
-    shop_complain(
-        service->description, "start",
-        "has ended (%s) before the test was over. Correct \"start\" or \"env\"; try the command in a shell. The "
-        "last output of instance %zu:",
-        how, i + 1);
+    if (service->struck)
+        shop_complain(
+            service->description, "start",
+            "has ended (%s), because this command closed a connection of it, as a fault does. Let the service survive that: in Node, for "
+            "example, a client of the pool needs a listener for 'error' while a request uses it. The last output of instance %zu:",
+            how, i + 1);
+    else
+        shop_complain(
+            service->description, "start",
+            "has ended (%s) before the test was over. Correct \"start\" or \"env\"; try the command in a shell. The "
+            "last output of instance %zu:",
+            how, i + 1);
     print_log_tail(service->log[i], TAIL_LINES);
+}
+
+bool shop_service_is_alive(const struct shop_service *service)
+{
+    siginfo_t end;
+    for (size_t i = 0; i < service->count; i++)
+        if (service->process[i].pid != 0 && has_ended(service, i, &end))
+            return false;
+    return true;
 }
 
 bool shop_service_runs(struct shop_service *service)
@@ -314,10 +330,10 @@ bool shop_service_start(const struct shop_plan *plan, struct shop_service *ret_s
 
 /* ---- the stock -------------------------------------------------------------------------------------------- */
 
-static bool reset_by_request(const struct shop_service *service, int64_t stock)
+static bool reset_by_request(const struct shop_service *service, size_t instance, int64_t stock)
 {
     const struct shop_description *description = service->description;
-    struct shop_values values = shop_values_of(service, 0);
+    struct shop_values values = shop_values_of(service, instance);
     struct shop_answer answer;
     values.stock = stock;
     (void)shop_http_send(&description->reset_request, &values, description->timeout_ms, &answer);
@@ -332,8 +348,14 @@ static bool reset_by_request(const struct shop_service *service, int64_t stock)
 
 bool shop_service_reset(const struct shop_service *service, struct shop_database *database, int64_t stock)
 {
-    return service->description->reset_request.url ? reset_by_request(service, stock)
-                                                   : shop_database_reset(database);
+    const char *url = service->description->reset_request.url;
+    if (!url)
+        return shop_database_reset(database);
+    size_t count = shop_mentions(url, "port") || shop_mentions(url, "instance") ? service->count : 1;
+    bool well = true;
+    for (size_t i = 0; well && i < count; i++) /* each may have the stock in its memory */
+        well = reset_by_request(service, i, stock);
+    return well;
 }
 
 bool shop_service_restock(const struct shop_service *service, struct shop_database *database, int64_t stock,

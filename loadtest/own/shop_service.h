@@ -40,6 +40,7 @@ struct shop_service {
     struct adoption adoption;    /* of what has left the process groups */
     int64_t port[INSTANCES_MAX]; /* -1: the description does not say */
     char log[INSTANCES_MAX][PATH_MAX + 32];
+    bool struck; /* it has lost a connection on purpose; set by the caller, for the message if it ends */
 };
 
 /* ENV, the words of --env, are "NAME=value", and need "start". False, having said so on stderr. */
@@ -53,12 +54,14 @@ bool shop_service_start(const struct shop_plan *plan, struct shop_service *ret_s
 /* Do all instances run? If not, says on stderr which one ended, with the end of its output. It also cuts output that has become
  * longer than 16 MB, so call it now and then. */
 bool shop_service_runs(struct shop_service *service);
+/* Do all instances run? Says nothing. */
+bool shop_service_is_alive(const struct shop_service *service);
 /* SIGTERM, and after 5 s SIGKILL, to each process group, and then to what has left its group. When it returns, nothing that the service
  * has started runs. May be called twice. */
 void shop_service_stop(struct shop_service *service);
 
-/* Sets the stock and deletes the orders, as "reset" says: by its SQL in DATABASE, or by its request, in which {stock} is STOCK. False,
- * having said why on stderr unless it was an interrupt. */
+/* Sets the stock and deletes the orders, as "reset" says: by its SQL in DATABASE, or by its request, in which {stock} is STOCK, to
+ * each instance if its URL has {port} or {instance}. False, having said why on stderr unless it was an interrupt. */
 bool shop_service_reset(const struct shop_service *service, struct shop_database *database, int64_t stock);
 /* The same, and reads what there is then. False as well if there is nothing to sell. */
 bool shop_service_restock(const struct shop_service *service, struct shop_database *database, int64_t stock,

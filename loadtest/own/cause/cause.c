@@ -208,6 +208,17 @@ static void say_stuck(const struct run_record *record, char ret_text[static CAUS
 {
     size_t length = (size_t)snprintf(ret_text, CAUSE_TEXT, "No request could continue");
     bool inside = false;
+    if (*record->left) {
+        char name[] = {'A' + (char)record->left_by, '\0'};
+        snprintf(
+            ret_text, CAUSE_TEXT,
+            "%s has its answer, but its connection keeps %s, for which the next requests wait. The last statement there was '%.150s'. %s "
+            "on every path, before the answer.",
+            record->left_by < ACTORS_MAX ? name : "A request",
+            record->left_transaction ? "an open transaction and its locks" : "an advisory lock", record->left,
+            record->left_transaction ? "End the transaction" : "Release the lock");
+        return;
+    }
     for (unsigned actor = 0; actor < ACTORS_MAX; actor++) {
         size_t last = record->count;
         for (size_t i = 0; i < record->count; i++)

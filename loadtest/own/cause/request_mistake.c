@@ -166,12 +166,11 @@ bool say_sold_without_write(const struct run_shapes *run, char ret_text[static C
         if (!run_was_sold(run, i) || (!nothing && !lost) ||
             (written(run, i) && kept_write(run, i) < run->count))
             continue;
-        snprintf(ret_text, CAUSE_TEXT,
-                 "%c was answered %ld, but its statement %zu %s. Answer only after COMMIT has succeeded.",
-                 run_name(run, i), status_of(run, i), i + 1,
-                 run_failed(run, i) ? "failed"
-                 : nothing          ? "changed no row"
-                                    : "was rolled back");
+        snprintf(ret_text, CAUSE_TEXT, "%c was answered %ld, but its statement %zu %s", run_name(run, i),
+                 status_of(run, i), i + 1,
+                 run_failed(run, i) ? "failed. Answer only after COMMIT has succeeded."
+                 : nothing          ? "changed no row. Check how many rows it changed before you answer."
+                                    : "was rolled back. Answer only after COMMIT has succeeded.");
         return true;
     }
     return false;

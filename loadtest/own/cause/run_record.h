@@ -43,8 +43,14 @@ struct run_record {
     struct shop_answer answers[ACTORS_MAX];
     struct shop_stock after;
     bool deadlock;
+    /* A request has its answer, but its session keeps a transaction or an advisory lock; LEFT_BY is its actor, or ACTORS_MAX if that is not
+     * known, and LEFT the last statement of the session; "": none. */
+    char left[MESSAGE_TEXT];
+    bool left_transaction;
+    unsigned left_by;
     bool stuck;   /* no request could go on; the connections were closed */
     bool slept;   /* a request waited in the program, and continued although no other did anything */
+    bool escaped; /* a request that was to occupy a connection had its answer */
     bool faulted; /* the fault of the settings happened */
     /* Statements that may have been overtaken inside, where the gate cannot hold them: outside and in a transaction; "": none. */
     char inside[MESSAGE_TEXT], inside_open[MESSAGE_TEXT];

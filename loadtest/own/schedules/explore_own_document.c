@@ -123,18 +123,25 @@ static bool warn_of_pool(const struct explore_own *explore, json_t *warnings)
     static const char STUCK[] =
         "A request needs more than one connection at a time. If as many requests as the pool has connections hold one each, none of them "
         "can continue. Let a request use one connection.";
+    static const char ESCAPED[] =
+        "The requests that were to occupy the other connections of the pool continued over another connection, so this search does not "
+        "cover all schedules in which two requests share one. Run loadtest check with more connections than the pool has as well.";
     return (explore->pool_size < OCCUPIERS_MAX || add_warning(warnings, text)) &&
+           (!explore->pool_escaped || add_warning(warnings, ESCAPED)) &&
            (!explore->pool_stuck || add_warning(warnings, STUCK));
 }
 
 static bool warn_of_failures(const struct explore_own *explore, json_t *warnings)
 {
     const struct shop_answer *first = &explore->first_unclear;
-    char text[SHOP_ANSWER_KEPT + SHOP_HINT + 200];
+    char text[SHOP_ANSWER_KEPT + SHOP_HINT + 300], waited[100] = "";
+    if (explore->gave_up > 0)
+        snprintf(waited, sizeof waited,
+                 " (%" PRId64 " of them gave up because the search kept a lock from them)", explore->gave_up);
     snprintf(text, sizeof text,
              "%" PRId64 " of %" PRId64
-             " answers say neither sold nor sold out. The first one: %ld, %.200s%s%s",
-             explore->unclear, explore->answers, first->status,
+             " answers say neither sold nor sold out%s. The first one: %ld, %.200s%s%s",
+             explore->unclear, explore->answers, waited, first->status,
              *first->text ? first->text : "an empty answer", *first->hint ? ". Add " : "", first->hint);
     return explore->unclear == 0 || add_warning(warnings, text);
 }

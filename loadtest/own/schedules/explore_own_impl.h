@@ -37,6 +37,7 @@ struct explore_own {
     struct texts env, allow;
     unsigned allowed;         /* bits of the verdicts of --allow */
     int64_t answers, unclear; /* of all schedules without a fault; UNCLEAR: neither sold nor sold out */
+    int64_t gave_up; /* UNCLEAR answers of requests that waited in vain for a lock, as the search let them */
     struct shop_answer first_unclear; /* the first of these, if there are any */
     struct output_settings output;
     bool prints;                 /* the table goes to stdout, and the schedules below it */
@@ -65,6 +66,7 @@ struct explore_own {
     size_t pool_size; /* connections; 0: it has no pool, or it is not known; OCCUPIERS_MAX: as many or more */
     /* Schedules of requests that shared its last connection, in which nothing was wrong; and those of them in which they took turns on it. */
     int64_t pool_clean, pool_shared;
+    bool pool_escaped;         /* a request that was to occupy a connection did not keep it */
     bool pool_stuck;           /* with its last connection, no request could end */
     const struct search *runs; /* the search that runs */
     bool slept;                /* a request, in one of the schedules */

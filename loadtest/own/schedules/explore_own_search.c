@@ -130,6 +130,15 @@ enum verdict explore_own_judge(const struct explore_own *explore, const struct r
     return record->stuck && verdict < VERDICT_STUCK ? VERDICT_STUCK : verdict;
 }
 
+/* ACTOR waited in vain for a lock that the search let another request keep. */
+static bool gave_up(const struct run_record *record, int64_t actor)
+{
+    for (size_t i = 0; i < record->count; i++)
+        if (record->steps[i].kind == TRANSITION_TIMEOUT && record->steps[i].actor == (unsigned)actor)
+            return true;
+    return false;
+}
+
 enum verdict explore_own_count(struct explore_own *explore, const struct run_record *record)
 {
     unsigned sold = 0, stepped = 0;
@@ -141,8 +150,11 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
     explore->deadlocks += record->deadlock;
     for (int64_t i = 0; i < explore->requests && !record->faulted && explore->occupied == 0; i++) {
         explore->answers++;
-        if (record->answers[i].meaning == SHOP_UNCLEAR && explore->unclear++ == 0)
+        if (record->answers[i].meaning != SHOP_UNCLEAR)
+            continue;
+        if (explore->unclear++ == 0)
             explore->first_unclear = record->answers[i];
+        explore->gave_up += gave_up(record, i);
     }
     explore->faulted |= record->faulted;
     explore->unseen |= sold & ~stepped;
@@ -238,7 +250,10 @@ static bool end_and_judge(void *self)
     enum verdict verdict = explore_own_count(explore, record);
     if (explore_own_is_doubtful(explore, record))
         return false;
-    if (explore->occupied > 0 && (verdict == VERDICT_CLEAN || verdict == VERDICT_STUCK)) {
+    if (explore->occupied > 0 && record->escaped) { /* so the orders are not those of these requests alone */
+        explore->schedules--;
+        explore->pool_escaped = true;
+    } else if (explore->occupied > 0 && (verdict == VERDICT_CLEAN || verdict == VERDICT_STUCK)) {
         explore->schedules--;
         explore->pool_clean += verdict == VERDICT_CLEAN;
         /* The occupiers hold their connections for longer than a request would, so this is no verdict. */
@@ -350,7 +365,7 @@ static bool look_for_sleepers(struct explore_own *explore)
  * gate cannot hold it. */
 static void withdraw_clean(struct explore_own *explore)
 {
-    bool fails = explore->unclear * 100 > explore->answers * CHECK_FAILING_PERCENT &&
+    bool fails = (explore->unclear - explore->gave_up) * 100 > explore->answers * CHECK_FAILING_PERCENT &&
                  !(explore->allowed & 1U << VERDICT_FAILING);
     enum verdict instead = fails ? VERDICT_FAILING : VERDICT_NOT_EXPLORED;
     if ((!*explore->overtaken && !fails) || explore->worst_count > 0)

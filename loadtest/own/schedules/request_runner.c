@@ -400,21 +400,27 @@ bool runner_end(struct request_runner *runner)
     struct gate *gate = runner->settings.gate;
     struct run_record *record = &runner->record;
     gate_lock(gate);
+    runner->settings.service->struck |= record->faulted;
     record->stuck = is_stuck(runner);
     bool well = end_requests(runner), all_ended = true;
     for (size_t i = 0; i < runner->settings.requests; i++)
         all_ended &= runner->actors[i].state == REQUEST_ENDED;
     record->stuck |= !all_ended;
     if (all_ended)
-        well = well && runner_await_transactions(runner);
+        well = well && runner_await_transactions(runner) && runner_note_left(runner);
+    record->stuck |= *record->left != 0;
     /* Requests that occupy connections have done nothing so far, and may do something when they lose them. So the service is stopped before
      * that, with all that its pool has kept. */
     const bool stops = runner->occupied > 0;
-    const bool keeps = all_ended && left_open(runner);
+    for (size_t i = runner->freed ? 1 : 0; i < runner->occupied; i++)
+        record->escaped |= runner->occupiers[i].ended && runner->settings.requests > 0;
+    const bool keeps = all_ended && (left_open(runner) || *record->left);
     bool read = false;
     if (stops) {
         gate_unlock(gate);
-        read = well && shop_service_runs(runner->settings.service) &&
+        /* A program that does not survive that a connection was closed for this schedule is not to blame for it. */
+        record->escaped |= runner->freed && !shop_service_is_alive(runner->settings.service);
+        read = well && (record->escaped || shop_service_runs(runner->settings.service)) &&
                shop_database_read(runner->settings.database, &record->after);
         shop_service_stop(runner->settings.service);
         runner->stopped = true;

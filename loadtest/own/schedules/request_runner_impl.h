@@ -61,6 +61,7 @@ struct request_runner {
     size_t group_count;
     char at_once
         [MESSAGE_TEXT]; /* two statements that one request alone sends at the same time; "": it sends one after the other */
+    int64_t advisory;      /* locks that a session of the service keeps after one request alone */
     bool watches, stopped; /* STOPPED: the service, so it is started again */
     unsigned tries;
     int64_t changes; /* what redis_control_changes said last */
@@ -91,6 +92,9 @@ bool runner_await_deadlock(struct request_runner *runner);
 /* Called when all requests have their answers: waits until their transactions have ended, for at most as long as a request may be silent. */
 bool runner_await_transactions(struct request_runner *runner);
 
+/* All requests have their answers. Notes in the record what a session still has locked, which would make the next request wait; it may release
+ * of it for as long as a request may be silent. False, having said why on stderr. */
+bool runner_note_left(struct request_runner *runner);
 /* CONNECTION has an open transaction of a request that was already answered. */
 bool runner_is_late(const struct request_runner *runner, const struct gate_connection *connection);
 

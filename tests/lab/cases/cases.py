@@ -108,6 +108,11 @@ CASES = [
     ("own/lock.json", E, ["--env", "TRIES=3", "--stock", "2"], {1}, "turned-away", None),
     ("own/lock.json", E, ["--env", "TRIES=3", "--env", "THEN=sell", "--max-schedules", "60"], {1}, "sold without it", None),
     ("own/lock.json", E, ["--faults", "expire", "--max-schedules", "300"], {1}, "oversold", None),
+    ("own/left.json", E, ["--env", "MODE=advisory", "--max-schedules", "3"], {1}, r"stuck(?s:.)*B has its\s+answer, but its\s+connection\s+keeps\s+an\s+advisory\s+lock", None),
+    ("own/left.json", E, ["--env", "MODE=transaction", "--max-schedules", "3"], {1}, r"stuck(?s:.)*B has its\s+answer, but its\s+connection\s+keeps\s+an\s+open\s+transaction", None),
+    ("own/left.json", C, ["--env", "MODE=transaction", "--repeat", "2", "--allow", "failing", "--requests", "2", "--connections", "1", "--stock", "1"], {3}, "its transaction is open and keeps its locks", None),
+    ("own/left.json", E, ["--env", "MODE=advisory-right"], {0}, "clean", None),
+    ("own/memory.json", E, ["--instances", "2"], {1}, "oversold", None),
     ("own/js.json", E, [], {0}, "clean", None),
     ("own/js.json", E, ["--env", "SAFE=0"], {1}, "oversold", None),
 ]

@@ -458,7 +458,8 @@ static void test_answers(void **state)
     sent('A', "ROLLBACK", "ROLLBACK");
     expect_of(VERDICT_ANSWERS_LOST, "A was answered 201, but its statement 1 was rolled back.");
     sent('A', TAKE, "UPDATE 0");
-    expect_of(VERDICT_ANSWERS_LOST, "A was answered 201, but its statement 1 changed no row.");
+    expect_of(VERDICT_ANSWERS_LOST,
+              "A was answered 201, but its statement 1 changed no row. Check how many rows it changed");
     sent('A', SELL, "INSERT 0 1");
     expect_of(VERDICT_ANSWERS_LOST, "The statements do not show why.");
     sent('B', "SELECT count FROM product FOR UPDATE NOWAIT", "error: could not obtain lock");
@@ -486,6 +487,24 @@ static void test_who_waits_for_whom(void **state)
     expect_of(
         VERDICT_STUCK,
         "No request could continue, A waits for B (1), B waits in the program after (2). Another request has what it");
+}
+
+static void test_what_a_request_leaves(void **state)
+{
+    static const char READS[] = "SELECT count FROM product";
+    (void)state;
+    snprintf(record.left, sizeof record.left, "%s", READS);
+    record.left_by = 1;
+    expect_of(
+        VERDICT_STUCK,
+        "B has its answer, but its connection keeps an advisory lock, for which the next requests wait. The last "
+        "statement there was 'SELECT count FROM product'. Release the lock on every path, before the answer.");
+    record.left_transaction = true;
+    record.left_by = ACTORS_MAX;
+    expect_of(VERDICT_STUCK,
+              "A request has its answer, but its connection keeps an open transaction and its locks,");
+    record.left_transaction = false;
+    record.left[0] = '\0';
 }
 
 /* ---- the notation --------------------------------------------------------------------------------------------------- */
@@ -577,6 +596,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_statement_that_was_cut_off, begin_test),
         cmocka_unit_test_setup(test_answers, begin_test),
         cmocka_unit_test_setup(test_who_waits_for_whom, begin_test),
+        cmocka_unit_test_setup(test_what_a_request_leaves, begin_test),
         cmocka_unit_test_setup(test_polls, begin_test),
         cmocka_unit_test_setup(test_a_schedule_is_written_and_read, begin_test),
         cmocka_unit_test_setup(test_what_is_no_schedule, begin_test),
