@@ -58,8 +58,9 @@ struct run_record {
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT];
     char polled
         [MESSAGE_TEXT]; /* a statement that a request has repeated without success, and at which it was held; "": none */
-    bool polls_on;      /* it is not known to give up */
-    bool polls_unknown; /* it is not known whether it gives up */
+    char repeated[MESSAGE_TEXT]; /* a command to Redis of which the same is true; "": none */
+    bool polls_on;               /* it is not known to give up */
+    bool polls_unknown;          /* it is not known whether it gives up */
 };
 
 #endif

@@ -170,6 +170,17 @@ static bool warn_of_polls(const struct explore_own *explore, json_t *warnings)
     return !*explore->polled || add_warning(warnings, text);
 }
 
+static bool warn_of_repeats(const struct explore_own *explore, json_t *warnings)
+{
+    char text[2 * MESSAGE_TEXT];
+    snprintf(
+        text, sizeof text,
+        "A request repeats the command '%.200s' to Redis without success, and was held there until another request changed something. "
+        "Schedules in which it gives up after some tries are not in this search.",
+        explore->repeated);
+    return !*explore->repeated || add_warning(warnings, text);
+}
+
 json_t *explore_own_warnings(const struct explore_own *explore)
 {
     json_t *warnings = json_array();
@@ -177,7 +188,8 @@ json_t *explore_own_warnings(const struct explore_own *explore)
         warn_of_sleep(explore, warnings) && warn_of_inside(explore, warnings) &&
         warn_of_failures(explore, warnings) && warn_of_pool(explore, warnings) &&
         warn_of_two(explore, warnings) && warn_of_stranger(explore, warnings) &&
-        warn_of_polls(explore, warnings) && (!*explore->changed || add_warning(warnings, explore->changed)))
+        warn_of_polls(explore, warnings) && warn_of_repeats(explore, warnings) &&
+        (!*explore->changed || add_warning(warnings, explore->changed)))
         return warnings;
     json_decref(warnings);
     return NULL;
@@ -215,7 +227,8 @@ json_t *explore_own_document(const struct explore_own *explore, json_t *shown)
         (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "pool",
         "connections", (json_int_t)explore->pool_size, "clean", (json_int_t)explore->pool_clean, "shared",
         (json_int_t)explore->pool_shared, "rows", rows_of(explore), "warnings", explore_own_warnings(explore),
-        "counterexample", first, "counterexamples", shown, "polls_on", *explore->polled != '\0');
+        "counterexample", first, "counterexamples", shown, "polls_on",
+        *explore->polled || *explore->repeated);
     if (document && found && json_object_update(document, found) == 0)
         return document;
     complain("out of memory");

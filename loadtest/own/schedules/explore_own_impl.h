@@ -60,9 +60,10 @@ struct explore_own {
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT]; /* as in a record; "": none */
     char polled
         [MESSAGE_TEXT]; /* as in a record, of the first schedule with a poll that is not known to give up; "": none */
-    bool polls_unknown; /* as in a record, of all schedules */
-    bool frees;         /* of --frees, and of the search that runs */
-    int64_t occupied;   /* of --occupied, and of the search that runs */
+    char repeated[MESSAGE_TEXT]; /* as in a record, of the first schedule that has one; "": none */
+    bool polls_unknown;          /* as in a record, of all schedules */
+    bool frees;                  /* of --frees, and of the search that runs */
+    int64_t occupied;            /* of --occupied, and of the search that runs */
     size_t pool_size; /* connections; 0: it has no pool, or it is not known; OCCUPIERS_MAX: as many or more */
     /* Schedules of requests that shared its last connection, in which nothing was wrong; and those of them in which they took turns on it. */
     int64_t pool_clean, pool_shared;

@@ -236,7 +236,7 @@ static bool add_notes(const json_t *document, struct notes *notes)
         return notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean%s.",
                          result_number(json_object_get(document, "settings"), "requests"),
                          json_is_true(json_object_get(document, "polls_on"))
-                             ? ", apart from those in which a request gives up later"
+                             ? ", apart from those in which a request gives up waiting"
                              : "");
     return notes_add(notes, NOTE_CLOSING,
                      counts[VERDICT_NOT_EXPLORED]

@@ -162,6 +162,8 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
     if (record->polls_on && (!*explore->polled || record->polls_unknown > explore->polls_unknown))
         memcpy(explore->polled, record->polled, sizeof explore->polled);
     explore->polls_unknown |= record->polls_unknown;
+    if (!*explore->repeated)
+        memcpy(explore->repeated, record->repeated, sizeof explore->repeated);
     if (!*explore->stranger) {
         memcpy(explore->stranger, record->stranger, sizeof explore->stranger);
         memcpy(explore->host, record->host, sizeof explore->host);

@@ -43,6 +43,15 @@ bool runner_repeats_idly(const struct request_runner *runner, const struct actor
                            idle_repeats_command(connection->text, connection->keys));
 }
 
+void runner_note_repeats(struct request_runner *runner)
+{
+    struct run_record *record = &runner->record;
+    for (size_t i = 0; i < runner->settings.requests && !*record->repeated; i++)
+        if (runner_repeats_idly(runner, &runner->actors[i]))
+            snprintf(record->repeated, sizeof record->repeated, "%s",
+                     gate_connection(runner->settings.gate, runner->actors[i].at)->text);
+}
+
 /* The keys that ACTOR holds in Redis end. With the gate's lock, which is not held while Redis is asked. */
 bool runner_end_keys(struct request_runner *runner, const struct actor *actor, char *ret_text)
 {

@@ -328,6 +328,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     runner_free_connection(runner);
     well = well && runner_wake_waiters(runner) && runner_await_deadlock(runner) && runner_pass_time(runner);
     runner_note_polls(runner);
+    runner_note_repeats(runner);
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         runner->record.deadlock |= gate_connection(gate, i)->deadlock;
     gate_unlock(gate);

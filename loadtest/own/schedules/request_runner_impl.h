@@ -115,6 +115,8 @@ bool runner_note_command(struct request_runner *runner, const struct actor *acto
                          const struct gate_connection *command);
 /* ACTOR is about to repeat a command in vain. With the gate's lock, as the rest. */
 bool runner_repeats_idly(const struct request_runner *runner, const struct actor *actor);
+/* Writes such a command into the record. With the gate's lock. */
+void runner_note_repeats(struct request_runner *runner);
 /* The keys that ACTOR holds end; appends them to RET_TEXT, of MESSAGE_TEXT bytes. The lock is not held while Redis is asked. */
 bool runner_end_keys(struct request_runner *runner, const struct actor *actor, char *ret_text);
 /* If all that is left repeats commands in vain, time passes: what expires in Redis does so. */

@@ -180,6 +180,8 @@ def counterexample(found, verdict):
 
 def is_clean(found):
     assert found["verdict"] == "clean" and found["counterexample"] is None and found["complete"] and found["coverage"] == 1, found
+    waits = any("A request repeats the command" in text for text in found["warnings"])
+    assert found["polls_on"] == waits, found
     return True
 
 
@@ -198,7 +200,7 @@ LANGUAGES = short_only(["python"], ["python", "node", "java"])
 def test_a_lock_in_redis(language, protection):
     """The second request tries in vain once between two commands of the first that change Redis, so the search is small and complete."""
     found = result(sample(language), protection)
-    assert is_clean(found) and 10 <= found["schedules"] <= 20, found
+    assert is_clean(found) and found["polls_on"] and 10 <= found["schedules"] <= 20, found
 
 
 @pytest.mark.parametrize("protection", short_only(["redis-setnx"], ["redis-setnx", "redis-lock"]))
