@@ -93,7 +93,7 @@ bool runner_await_deadlock(struct request_runner *runner);
 bool runner_await_transactions(struct request_runner *runner);
 
 /* All requests have their answers. Notes in the record what a session still has locked, which would make the next request wait; it may release
- * of it for as long as a request may be silent. False, having said why on stderr. */
+ * that for as long as a request may be silent. False, having said why on stderr. */
 bool runner_note_left(struct request_runner *runner);
 /* CONNECTION has an open transaction of a request that was already answered. */
 bool runner_is_late(const struct request_runner *runner, const struct gate_connection *connection);
