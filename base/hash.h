@@ -16,4 +16,12 @@ static inline uint64_t hash_add(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
+/* The same with a number. */
+static inline uint64_t hash_add_number(uint64_t hash, uint64_t number)
+{
+    for (unsigned bits = 0; bits < 64; bits += 8)
+        hash = (hash ^ (number >> bits & 0xff)) * UINT64_C(1099511628211);
+    return hash;
+}
+
 #endif

@@ -302,7 +302,7 @@ static bool settle(struct sql_execution *execution)
     uint64_t news = execution->new_results;
     execution->new_results = 0;
     if (!execution->has_deadlock) {
-        execution->fingerprint = hash_add(execution->fingerprint, &news, sizeof news);
+        execution->fingerprint = hash_add_number(execution->fingerprint, news);
         execution->fingerprint = hash_add(execution->fingerprint, execution->holders,
                                           sizeof execution->holders);
     }

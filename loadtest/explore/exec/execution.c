@@ -295,9 +295,8 @@ uint64_t execution_fingerprint(void *self)
     for (size_t i = 0; i < execution->trace.event_count; i++) {
         const struct event *event = &execution->trace.events[i];
         bool is_token = event->what == STEP_LOCK || event->what == STEP_FENCE || event->what == STEP_REFUSE;
-        const uint64_t happened[] = {(uint64_t)event->actor << 8 | event->what,
-                                     is_token ? 0 : (uint64_t)event->value};
-        sum = hash_add(sum, happened, sizeof happened);
+        sum = hash_add_number(sum, (uint64_t)event->actor << 8 | event->what);
+        sum = hash_add_number(sum, is_token ? 0 : (uint64_t)event->value);
     }
     return sum;
 }

@@ -209,7 +209,7 @@ static void say_stuck(const struct run_record *record, char ret_text[static CAUS
     size_t length = (size_t)snprintf(ret_text, CAUSE_TEXT, "No request could continue");
     bool inside = false;
     if (*record->left) {
-        char name[] = {'A' + (char)record->left_by, '\0'};
+        const char name[] = {(char)('A' + record->left_by), '\0'};
         snprintf(
             ret_text, CAUSE_TEXT,
             "%s has its answer, but its connection keeps %s, for which the next requests wait. The last statement there was '%.150s'. %s "

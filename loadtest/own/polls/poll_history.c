@@ -60,7 +60,7 @@ static bool looks_like_id(const char *token, size_t length)
 
 static uint64_t hash_of(const char *text, bool open, bool is_loose)
 {
-    uint64_t hash = hash_add(HASH_OF_NOTHING, &open, sizeof open);
+    uint64_t hash = hash_add_number(HASH_OF_NOTHING, open);
     while (*text) {
         size_t length = 0;
         while (is_part((unsigned char)text[length]))

@@ -76,7 +76,7 @@ static void join(struct actor *actor)
 
 static void add_text(struct request_runner *runner, unsigned actor, const char *text)
 {
-    runner->fingerprint = sql_shape(hash_add(runner->fingerprint, &actor, sizeof actor), text);
+    runner->fingerprint = sql_shape(hash_add_number(runner->fingerprint, actor), text);
 }
 
 /* ---- schedules -------------------------------------------------------------------------------------------------------------- */

@@ -21,11 +21,12 @@ static const char *skip_parameters(const char *at)
 /* Behind what is no word. */
 static const char *skip_to_word(const char *at)
 {
-    for (const char *from = NULL; at != from;) {
+    const char *from;
+    do {
         from = at;
         at = sql_is_comment(at) ? sql_skip_comment(at) : skip_parameters(at);
         at += at == from && isspace((unsigned char)*at);
-    }
+    } while (at != from);
     return at;
 }
 
@@ -167,7 +168,7 @@ uint64_t sql_shape(uint64_t hash, const char *text)
     struct sql_word word;
     while (sql_word_next(&text, &word)) {
         drop_counters(&word);
-        hash = hash_add(hash, &word.kind, sizeof word.kind);
+        hash = hash_add_number(hash, (uint64_t)word.kind);
         if (word.kind != SQL_VALUE && word.kind != SQL_UNKNOWN)
             hash = hash_add(hash, word.text, strlen(word.text));
     }

@@ -77,7 +77,7 @@ static void add(struct renaming *renaming, int64_t value)
     }
     int64_t sequence = sequence_of(value);
     renaming->item[renaming->count++] = (struct number){
-        .value = value, .colour = hash_add(HASH_OF_NOTHING, &sequence, sizeof sequence)};
+        .value = value, .colour = hash_add_number(HASH_OF_NOTHING, (uint64_t)sequence)};
 }
 
 static void collect(struct renaming *renaming, const json_t *value)
@@ -111,9 +111,9 @@ static uint64_t hash_row(struct renaming *renaming, const json_t *row, uint64_t 
         for (; text && (next = find_number(renaming->numbers, text, &value)); text = next + DIGITS) {
             struct number *number = find(renaming, value);
             hash = hash_add(hash, text, (size_t)(next - text));
-            hash = hash_add(hash, &number->colour, sizeof number->colour);
+            hash = hash_add_number(hash, number->colour);
             if (add_to)
-                number->sum += hash_add(*add_to, &place, sizeof place);
+                number->sum += hash_add_number(*add_to, place);
             place++;
         }
         if (text)
@@ -151,7 +151,7 @@ static void visit(struct renaming *renaming, const json_t *value, uint64_t path,
                   strcmp(key, "tables") != 0 && !(unordered && strcmp(key, "rows") == 0));
     } else if (json_is_array(value) && !is_row(value)) {
         json_array_foreach(value, i, member) {
-            visit(renaming, member, is_ordered ? hash_add(path, &i, sizeof i) : path, true);
+            visit(renaming, member, is_ordered ? hash_add_number(path, i) : path, true);
         }
     } else {
         visit_row(renaming, value, path);
@@ -198,8 +198,7 @@ static void give_names(struct renaming *renaming, const json_t *value)
             renaming->item[i].sum = 0;
         visit(renaming, value, HASH_OF_NOTHING, true);
         for (size_t i = 0; i < count; i++)
-            renaming->item[i].colour = hash_add(renaming->item[i].colour, &renaming->item[i].sum,
-                                                sizeof renaming->item[i].sum);
+            renaming->item[i].colour = hash_add_number(renaming->item[i].colour, renaming->item[i].sum);
         qsort(sorted, count, sizeof(struct number *), compare_colours);
         size_t now = count_colours(sorted, count);
         if (now == count)
