@@ -23,6 +23,20 @@ static struct child start(const char *const *argv)
     return child;
 }
 
+/* Waits until SCRIPT has written something, which RET_TEXT gets. */
+static struct child started(const char *script, char ret_text[static 32])
+{
+    struct child child;
+    struct child_plan plan = {
+        .argv = SHELL(script), .log = "/dev/null", .pipe_out = true, .death_signal = SIGKILL};
+    const int64_t end = monotonic_us() + PATIENCE_US;
+    assert_true(child_start(&plan, &child));
+    memset(ret_text, 0, 32);
+    while (read(child.out, ret_text, 31) <= 0 && monotonic_us() < end)
+        sleep_us(1000);
+    return child;
+}
+
 static void test_output(void **state)
 {
     const char *env[] = {"GREETING=hello", "HOME", NULL};
@@ -63,14 +77,13 @@ static void test_status(void **state)
 
 static void test_stop_is_polite_then_not(void **state)
 {
-    struct child child = start(SHELL("trap 'exit 5' TERM; while :; do sleep 0.01; done"));
-    assert_false(child_wait(&child, 200, false));
+    char text[32];
+    struct child child = started("trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done", text);
     child_stop(&child, LONG_MS);
     assert_int_equal(child.pid, 0);
     assert_int_equal(WEXITSTATUS(child.status), 5);
 
-    child = start(SHELL("trap '' TERM; while :; do sleep 0.01; done"));
-    assert_false(child_wait(&child, 200, false));
+    child = started("trap '' TERM; echo ready; while :; do sleep 0.01; done", text);
     child_stop(&child, 100);
     assert_true(WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGKILL);
 }
@@ -78,16 +91,9 @@ static void test_stop_is_polite_then_not(void **state)
 /* The process that a shell has started is stopped with it. */
 static void test_stop_reaches_the_whole_group(void **state)
 {
-    struct child child;
-    struct child_plan plan = {.argv = SHELL("sleep 100 & echo $!; wait"),
-                              .log = "/dev/null",
-                              .pipe_out = true,
-                              .death_signal = SIGKILL};
-    assert_true(child_start(&plan, &child));
-    char text[32] = "";
-    int64_t end = monotonic_us() + PATIENCE_US;
-    while (read(child.out, text, sizeof text - 1) <= 0 && monotonic_us() < end)
-        sleep_us(1000);
+    char text[32];
+    const int64_t end = monotonic_us() + PATIENCE_US;
+    struct child child = started("sleep 100 & echo $!; wait", text);
     pid_t grandchild = (pid_t)atoi(text);
     assert_true(grandchild > 1);
     child_stop(&child, LONG_MS);
