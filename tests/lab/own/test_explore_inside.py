@@ -82,7 +82,8 @@ def two_connections():
 
 def sell(way):
     try:
-        sold = in_pool() if way == "pool" else session_lock() if way == "session-lock" else run(os.environ["STATEMENT"])
+        ways = {"pool": in_pool, "session-lock": session_lock, "two-connections": two_connections}
+        sold = ways[way]() if way in ways else run(os.environ["STATEMENT"])
         return (201 if sold else 409), {}
     except psycopg2.Error as error:
         return (409 if "sold out" in str(error) else 500), {}
