@@ -89,17 +89,16 @@ static bool has_escapes(const char *text, const char *at)
     return at > text && (at[-1] == 'E' || at[-1] == 'e') && (at - 1 == text || !sql_is_name(at[-2]));
 }
 
-/* Appends SQL without its comments to the end of a line: the text becomes one line, in which a comment would
- * have no end. In a text between dollars, which is the body of a function as a rule, they are left out as well. */
+/* Appends SQL without its comments. The text becomes one line, in which a comment to the end of a line would have no end, and what a
+ * statement is shows in its first word. In a text between dollars, which is usually the body of a function, they are left out as well. */
 static void append_sql(char *text, const char *sql)
 {
     const char *from = sql, *at = sql;
     while (*at) {
-        if (strncmp(at, "--", 2) == 0) {
+        if (sql_is_comment(at)) {
             message_append(text, from, (size_t)(at - from));
+            message_append(text, " ", 1);
             from = at = sql_skip_comment(at);
-        } else if (sql_is_comment(at)) {
-            at = sql_skip_comment(at);
         } else if (*at == '\'' || *at == '"') {
             at = sql_skip_quoted(at, *at == '\'' && has_escapes(sql, at));
         } else {

@@ -34,8 +34,9 @@ unsigned unit_has(const char *bytes, size_t count, char type);
 /* A complete unit, or a startup message, has WORD in some text; letters may be capital. */
 bool unit_names(const char *bytes, size_t count, const char *word);
 
-/* Writes the statements of a complete unit with their parameters as one line, without BEGIN, SET and the like and without comments to
- * the end of a line, and notes what the unit prepares and binds. A statement counts from Bind on, when PostgreSQL takes its snapshot. True: none is left, so the unit neither reads nor writes rows, nor takes or releases a lock. */
+/* Writes the statements of a complete unit with their parameters as one line, without BEGIN, SET and the like and without comments, and
+ * notes what the unit prepares and binds. A statement counts from Bind on, when PostgreSQL takes its snapshot. True: none is left, so
+ * the unit neither reads nor writes rows, nor takes or releases a lock. */
 bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
                    char ret_text[static MESSAGE_TEXT]);
 

@@ -27,6 +27,13 @@ bool sql_is_comment(const char *at)
     return (at[0] == '-' && at[1] == '-') || (at[0] == '/' && at[1] == '*');
 }
 
+const char *sql_skip_blank(const char *at)
+{
+    while (isspace((unsigned char)*at) || sql_is_comment(at))
+        at = sql_is_comment(at) ? sql_skip_comment(at) : at + 1;
+    return at;
+}
+
 /* *AT is a quotation mark, which ends the text as well. Two of them stand for one, which looks like two texts. */
 const char *sql_skip_quoted(const char *at, bool has_escapes)
 {

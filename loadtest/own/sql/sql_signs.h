@@ -10,6 +10,8 @@ bool sql_is_name(char c);
 bool sql_is_comment(const char *at);
 /* Returns where the comment ends that begins at AT: of --, its line. */
 const char *sql_skip_comment(const char *at);
+/* Returns the first sign from AT on that is neither white space nor in a comment. */
+const char *sql_skip_blank(const char *at);
 /* *AT is a quotation mark, which ends the text as well: returns what is behind that. Two of them stand for one, which looks like two texts.
  * HAS_ESCAPES: a backslash before it keeps it from ending the text. */
 const char *sql_skip_quoted(const char *at, bool has_escapes);

@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/own/sql/sql_signs.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -72,8 +72,7 @@ static const char *find_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
     const char *at = text;
-    while ((at = strcasestr(at, word)) && ((at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_')) ||
-                                           isalnum((unsigned char)at[length]) || at[length] == '_'))
+    while ((at = strcasestr(at, word)) && ((at > text && sql_is_name(at[-1])) || sql_is_name(at[length])))
         at++;
     return at;
 }
@@ -84,7 +83,7 @@ static bool find_prepared(const struct spec *spec, size_t session, const char *s
 {
     char name[NAME_SIZE] = "", found[NAME_SIZE];
     const char *text, *begins = NULL, *at;
-    (void)sscanf(sql, "%*s %99[^ \t\r\n(;]", name);
+    (void)sscanf(sql_skip_blank(sql), "%*s %99[^ \t\r\n(;]", name);
     if (strcasecmp(name, "IMMEDIATE") == 0)
         begins = find_word(sql, name) + strlen(name);
     for (size_t i = 0; !begins && (text = text_of(spec, session, i)); i++)
@@ -115,13 +114,10 @@ static bool locks_what_it_reads(const struct spec *spec)
 
 static bool begins_with_one_of(const char *sql, const char *const *words)
 {
-    size_t length;
-    sql += strspn(sql, " \t\r\n");
-    for (length = strlen(*words ? *words : ""); *words; words++, length = *words ? strlen(*words) : 0)
-        if (strncasecmp(sql, *words, length) == 0 && !isalnum((unsigned char)sql[length]) &&
-            sql[length] != '_')
-            return true;
-    return false;
+    sql = sql_skip_blank(sql);
+    while (*words && (strncasecmp(sql, *words, strlen(*words)) != 0 || sql_is_name(sql[strlen(*words)])))
+        words++;
+    return *words != NULL;
 }
 
 static const char *const WRITES[] = {"INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", NULL};
