@@ -139,22 +139,31 @@ bool shop_database_left(struct shop_database *database, struct shop_left *ret_le
     return true;
 }
 
+void shop_say_open(const char *statement)
+{
+    complain(
+        "a request sends nothing more, but its transaction is open and keeps its locks; '%.150s' ran last in it. End each transaction on every path, before "
+        "the answer. A request that keeps its connection and takes a second one from a pool can wait forever",
+        statement);
+}
+
+void shop_database_say_open(struct shop_database *database)
+{
+    struct shop_left left;
+    if (shop_database_left(database, &left) && left.transaction)
+        shop_say_open(left.statement);
+}
+
 /* The SQL of MEMBER failed: a fault of it, or of a session that holds a lock. */
 static void say_failed(struct shop_database *database, const char *member)
 {
     char error[300];
     struct shop_left left;
     snprintf(error, sizeof error, "%s", db_error(database->db));
-    if (shop_database_left(database, &left) && left.transaction) {
-        shop_complain(
-            database->description, member,
-            "fails: %s. A request has its answer, but its transaction is open and keeps its locks; '%.150s' ran last in it. End "
-            "each transaction on every path, before the answer",
-            error, left.statement);
-        return;
-    }
-    shop_complain(database->description, member, "fails: %s. Correct the SQL", error);
-    shop_database_say_open(database);
+    const bool waits = shop_database_left(database, &left) && left.transaction;
+    shop_complain(database->description, member, waits ? "fails: %s" : "fails: %s. Correct the SQL", error);
+    if (waits)
+        shop_say_open(left.statement);
 }
 
 /* ---- scripts ------------------------------------------------------------------------------------------- */
@@ -327,25 +336,6 @@ bool shop_database_has_session(struct shop_database *database, int32_t pid, bool
     }
     *ret_has = PQntuples(rows) > 0;
     return true;
-}
-
-void shop_database_say_open(struct shop_database *database)
-{
-    static const struct statement ST_OPEN = {
-        "own_open",
-        "SELECT count(*) FILTER (WHERE open), count(*) FILTER (WHERE wait_event_type = 'Lock'),"
-        " min(query) FILTER (WHERE open) FROM (SELECT *, state = 'idle in transaction' AS open"
-        " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()) AS session",
-        0};
-    AUTO_RESULT rows = NULL;
-    wait_from_now(database->db);
-    if (db_ready(database->db) != DB_OK || db_run(database->db, &ST_OPEN, NULL, &rows) != DB_OK ||
-        PQntuples(rows) != 1 || db_cell_number(rows, 0, 0) == 0)
-        return;
-    complain("Open transactions that send nothing: %" PRId64
-             ", of which one ran '%.150s' last. Sessions that wait for a lock: %" PRId64
-             ". A request that keeps its connection and takes a second one from a pool can wait forever",
-             db_cell_number(rows, 0, 0), PQgetvalue(rows, 0, 2), db_cell_number(rows, 0, 1));
 }
 
 /* ---- what runs inside a statement ------------------------------------------------------------------------ */

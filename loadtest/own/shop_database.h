@@ -48,8 +48,10 @@ struct shop_left {
 };
 /* False if PostgreSQL does not say, without a message. */
 bool shop_database_left(struct shop_database *database, struct shop_left *ret_left);
-/* Something waited too long: says on stderr, if there are transactions that are open and send nothing, how many, and what one ran last. */
+/* Something waited too long: says on stderr, if a session of the service keeps a transaction open, what it ran last. */
 void shop_database_say_open(struct shop_database *database);
+/* The same of STATEMENT, if that is known already. */
+void shop_say_open(const char *statement);
 /* Is there a session of process PID? */
 bool shop_database_has_session(struct shop_database *database, int32_t pid, bool *ret_has);
 

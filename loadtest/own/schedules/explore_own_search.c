@@ -298,10 +298,7 @@ static bool hangs_alone(struct explore_own *explore)
         return false;
     shop_say_not_sold(&explore->description, answer, explore->before.left);
     if (record->left_transaction) /* the service was stopped, and its transaction with it */
-        complain(
-            "Open transactions that send nothing: 1, of which one ran '%.150s' last. A request that keeps its "
-            "connection and takes a second one from a pool can wait forever",
-            record->left);
+        shop_say_open(record->left);
     else
         shop_database_say_open(explore->database);
     return true;

@@ -179,7 +179,7 @@ def test_a_request_that_keeps_its_connection(tmp_path):
     assert "first had ended: they never took turns on it." in " ".join(explore(path, "for-update").stdout.split())
 
 
-HANGS = "Open transactions that send nothing: 1, of which one ran 'UPDATE product SET count"
+HANGS = "its transaction is open and keeps its locks; 'UPDATE product SET count = count - 1 WHERE id = 1 AND count >= 1' ran last in it"
 
 
 @pytest.mark.parametrize(("command", "pool"), [("check", 3), ("check", 1), ("explore", 1)])
