@@ -63,8 +63,8 @@ bool shop_database_routines(struct shop_database *database, struct routines *ret
 bool shop_database_waits_first(struct shop_database *database, int32_t pid, bool *ret_first);
 struct shop_nature {
     bool serializable; /* transactions are, unless they say otherwise */
-    bool
-        tables_alone; /* no table inherits, has partitions or row security, is changed by a foreign key, or may be read by a function that ROUTINES_SQL leaves out */
+    /* No table inherits, has partitions or row security, is changed by a foreign key, or may be read by a function that is not volatile. */
+    bool tables_alone;
 };
 
 /* What the search must know of the database: see the fields. False, with the reason on stderr. */

@@ -213,8 +213,9 @@ static bool another_is_open(struct request_runner *runner, const struct actor *a
     return is_open;
 }
 
-/* COMMAND, which ACTOR has sent and which takes several snapshots, has run or waits while another request was at work. Nothing is missed only if
- * it waits for the other one before it has looked at anything. DEFERS: it is a COMMIT, which no schedule divides. With the gate's lock, which is not held while PostgreSQL is asked. */
+/* COMMAND, which ACTOR has sent and which takes several snapshots, has run or waits while another request was at work. Nothing is missed
+ * only if it waits for the other one before it has looked at anything. DEFERS: it is a COMMIT, which no schedule divides. With the
+ * gate's lock, which is not held while PostgreSQL is asked. */
 static bool note_inside(struct request_runner *runner, const struct actor *actor,
                         const struct gate_connection *command, bool defers)
 {

@@ -56,16 +56,16 @@ struct sql_driver {
     int waits_pause_ms;
     /* A deadlock ends the transaction without a trace, so that the session's next statement would run outside of it. */
     bool ends_silently;
-    /* SQL for a control session before the setup, so that the tables which the setup makes in other schemas are found; NULL: only those of the current
-     * schema are. */
+    /* SQL for a control session before the setup, so that the tables which the setup makes in other schemas are found; NULL: only those of
+     * the current schema are. */
     const char *before_setup_sql;
     /* SQL for a control session: one text for each such table, which returns the table's contents in the
      * sequence of its rows; then the name of the table, and its columns as an array in JSON. */
     const char *tables_sql;
     /* The same, with the columns whose numbers sequences generate that count from 1934617001 on. */
     const char *numbered_tables_sql;
-    /* SQL for a control session: one row for each sequence there: its name as sequence_sql takes it, identity, the number that it generates next, its
-     * step, and "1" if it can count from 1934617001 on. */
+    /* SQL for a control session: one row for each sequence there: its name as sequence_sql takes it, identity, the number that it
+     * generates next, its step, and "1" if it can count from 1934617001 on. */
     const char *sequences_sql;
     /* SQL after which the sequence NAME with this STEP generates FIRST. Writes to BUFFER. */
     void (*sequence_sql)(const char *name, int64_t first, int64_t step, char *buffer, size_t size);

@@ -80,7 +80,7 @@ function partnerOf(order) {
   return [view.byKey.get(view.second), witness, overlap?.same[0], order.waited?.for, overlap?.others[0]].find(created) ?? null;
 }
 
-// Puts a link to /steps below what is told of ORDER, if it makes a pair that the explorer can run.
+// Puts a link to /steps below the steps of ORDER, if the explorer can run ORDER together with another one.
 async function offerSteps(order) {
   const other = order.outcome === "created" ? partnerOf(order) : null;
   if (!other || order.instance !== other.instance) return; // the explorer has one process

@@ -6,7 +6,7 @@ import { byId, make, plural, setText, tell, whole } from "../shared/dom.js";
 const LOOK_MS = 3000; // between two lists, while the panel is open and the page is visible
 const NOW_MS = 10000; // a page that is open calls more often than this
 
-// Who it is: the name on the class board, and the number of the place.
+// The learner's name on the class board, if there is one, and the number of the place.
 const named = ({ name, number }) => (name ? `${name} (place ${number})` : `Sandbox ${number}`);
 
 const rows = new Map(); // a learner's line, by product
