@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "loadtest/cli/complain.h"
+#include "loadtest/own/sql/sql_signs.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -370,7 +371,7 @@ static bool changed_nothing(const struct classifier *classifier, size_t session)
             const char *command = json_string_value(json_object_get(result, "command"));
             const json_t *rows = json_object_get(result, "rows");
             long changed = command ? count_changed(command) : -1;
-            if (rows && strncasecmp(sql, "SELECT", 6) != 0)
+            if (rows && strncasecmp(sql_skip_blank(sql), "SELECT", 6) != 0)
                 changed = (long)json_array_size(rows); /* RETURNING */
             if (changed > 0)
                 return false;
