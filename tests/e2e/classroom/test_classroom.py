@@ -269,7 +269,7 @@ def test_the_teacher_sees_places_orders_and_the_load_run(services, database):
         re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token")
     )
     told = service.get("/sandboxes").json
-    assert told == {"sandboxes": [], "places": {"learners": 96, "teacher": 4, "taken": 0}, "run": None}
+    assert told == {"sandboxes": [], "places": {"learners": 96, "teacher": 4, "taken": 0, "per_address": 50}, "run": None}
     one, other = Learner(service, code), Learner(service, code)
     own = service.post("/sandboxes", {}).json["product_id"]
     assert [one.order().status for _ in range(3)] == [201, 201, 201]

@@ -958,7 +958,7 @@ def test_the_class_by_keyboard(browser, another, classroom):
     browser.wait(lambda: focused(browser).get_attribute("id") == "evict-keep", "it is asked again")
     browser.press(Keys.TAB)
     browser.press(Keys.ENTER)
-    browser.wait_text("log", f"product {evicted}) was evicted")
+    browser.wait_text("log", f"product {evicted} was evicted")
     browser.wait(lambda: learners(browser) == [] and browser.find("class-empty").is_displayed(), "nobody is there")
     browser.wait(lambda: focused(browser).tag_name == "summary", "the focus is not lost")
     another.wait_text("join-why", "The teacher ended your place in the class")

@@ -256,13 +256,16 @@ def test_curl_with_http_1_0(shop, host):
 def test_a_form_cannot_order(shop):
     """A form can send these three without asking first."""
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-        for target in ("/orders", "/runs", "/sandboxes"):
-            reply = shop.post(target, b'{"product_id":1,"quantity":1}', {"Content-Type": kind})
+        for method, target in (("POST", "/orders"), ("POST", "/runs"), ("POST", "/sandboxes"), ("PUT", "/classroom/limit")):
+            reply = shop.call(method, target, b'{"product_id":1,"quantity":1}', {"Content-Type": kind})
             assert reply.problem == "unsupported-media-type", f"{target}: {reply}"
 
 
-def test_another_page_cannot_make_sandboxes(shop):
-    assert shop.post("/sandboxes", {}, {"Origin": "http://evil.example"}).problem == "forbidden-origin"
+@pytest.mark.parametrize(
+    "method, target, body", [("POST", "/sandboxes", {}), ("PUT", "/classroom/limit", {"per_address": 1}), ("DELETE", "/sandboxes?address=127.0.0.1", None)]
+)
+def test_another_page_cannot_make_limit_or_end_sandboxes(shop, method, target, body):
+    assert shop.call(method, target, body, {"Origin": "http://evil.example"}).problem == "forbidden-origin"
 
 
 # ── request ids ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -275,6 +275,7 @@ def test_a_body_in_single_bytes(shop, product):
         ("POST", "/locks/door/hold"),
         ("POST", "/runs"),
         ("POST", "/sandboxes"),
+        ("PUT", "/classroom/limit"),
     ],
 )
 @pytest.mark.parametrize("size", [64 * KIB + 1, 70 * KIB, 500 * KIB])

@@ -99,14 +99,13 @@ FAKE = '''
 import itertools, os, sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import psycopg2
-mode, numbers = os.environ["MODE"], itertools.count(1)
+mode, numbers, sales = os.environ["MODE"], itertools.count(1), itertools.count(1)
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.reply(200)
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         number = next(numbers)
-        loses = mode == "lose" and number % 10 == 0
         if mode == "tires" and number > 101:
             open("tired", "w").close()
             time.sleep(3600)
@@ -119,9 +118,10 @@ class Handler(BaseHTTPRequestHandler):
         with connection, connection.cursor() as cursor:
             cursor.execute("UPDATE product SET count = count - 1 WHERE id = 1 AND count > 0")
             sold = cursor.rowcount
+            loses = mode == "lose" and sold and next(sales) % 10 == 0
             if sold and mode != "drift" and not loses:
                 cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (1, 1)")
-            if sold and loses:
+            if loses:
                 connection.rollback()
         connection.close()
         self.reply((200 if mode == "deny" and number == 1 else 409 if mode == "deny" else 201) if sold else 409)
