@@ -33,8 +33,8 @@ MAKE_NOW  = +@$(MAKE) --no-print-directory
 
 # The load test looks beside its build folder, which may lie elsewhere.
 export OVERSELL_STACK     ?= $(CURDIR)/stack/stack
-export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/compare/order.lua
-export OVERSELL_PAGES_LUA ?= $(CURDIR)/loadtest/compare/pages.lua
+export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/load/order.lua
+export OVERSELL_PAGES_LUA ?= $(CURDIR)/loadtest/load/pages.lua
 export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/bench/kazoo_lock.py
 
 demo: ## show how ten strategies protect stock: installs packages, builds, starts private servers (ARGS="--help")
@@ -78,7 +78,7 @@ install: programs ## install into $(DESTDIR)$(PREFIX) (default: /usr/local)
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 	install -D -m 755 -t $(SHARE)/stack stack/stack
 	install -D -m 644 -t $(SHARE)/stack stack/*.sh stack/shop.sql
-	install -D -m 644 -t $(SHARE)/loadtest loadtest/compare/order.lua loadtest/compare/pages.lua loadtest/bench/kazoo_lock.py
+	install -D -m 644 -t $(SHARE)/loadtest loadtest/load/order.lua loadtest/load/pages.lua loadtest/bench/kazoo_lock.py
 	install -D -m 644 -t $(SHARE)/schedules schedules/*.sched
 	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' service/order-service.service | \
 	    install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/order-service.service

@@ -177,8 +177,8 @@ $(BUILD)/judge: $(JUDGE_OBJECTS) $(LIBRARIES) $(BUILD)/obj/link-flags
 FUZZ_SOURCES  := $(wildcard tests/fuzz/*.c)
 FUZZ_NAMES    := $(patsubst tests/fuzz/%.c,%,$(FUZZ_SOURCES))
 FUZZ_BUILD     = BUILD=$(BUILD)/fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined
-FUZZ_EXPLORER := $(patsubst %,$(BUILD)/obj/loadtest/%.o,explore/core/schedule_notation explore/spec/figures explore/spec/scenario cli/options cli/plain_text own/gate/message_text own/gate/redis_messages own/gate/redis_protocol \
-                   own/gate/postgres_messages own/gate/postgres_protocol own/sql/sql_signs)
+FUZZ_EXPLORER := $(patsubst %,$(BUILD)/obj/loadtest/%.o,search/schedule_notation explore/spec/figures explore/spec/scenario cli/options cli/plain_text own/gate/message_text own/gate/redis_messages own/gate/redis_protocol \
+                   own/gate/postgres_messages own/gate/postgres_protocol sql/sql_signs)
 
 $(FUZZ_NAMES:%=$(BUILD)/run/%): $(BUILD)/run/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_EXPLORER) $(ENGINE_LIBRARIES) \
                                 $(BUILD)/obj/link-flags

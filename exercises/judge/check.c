@@ -4,7 +4,7 @@
 
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/options.h"
-#include "loadtest/testbed/child.h"
+#include "loadtest/process/child.h"
 
 #include <inttypes.h>
 #include <signal.h>

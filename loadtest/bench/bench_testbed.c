@@ -10,8 +10,8 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/client/class_pages.h"
-#include "loadtest/compare/measure.h"
-#include "loadtest/compare/wrk.h"
+#include "loadtest/load/measure.h"
+#include "loadtest/load/wrk.h"
 #include "loadtest/testbed/paths.h"
 
 #include <errno.h>

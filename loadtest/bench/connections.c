@@ -5,8 +5,8 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/options.h"
+#include "loadtest/process/usage.h"
 #include "loadtest/stats/hdr.h"
-#include "loadtest/testbed/process.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "loadtest/bench/references.h"
 
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/testbed/child.h"
+#include "loadtest/process/child.h"
 #include "loadtest/testbed/paths.h"
 #include "loadtest/testbed/redis_cli.h"
 

@@ -4,7 +4,7 @@
 #define OVERSELL_LOADTEST_BENCH_PERF_H
 
 #include "loadtest/bench/threads.h"
-#include "loadtest/testbed/child.h"
+#include "loadtest/process/child.h"
 
 /* perf can count system calls here; if not, RET_REASON (REASON_SIZE bytes) says why. */
 bool calls_countable(char *ret_reason);

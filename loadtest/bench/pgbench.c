@@ -4,8 +4,8 @@
 #include "db/postgres/connection.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/process/child.h"
 #include "loadtest/report/output.h"
-#include "loadtest/testbed/child.h"
 
 #include <inttypes.h>
 #include <limits.h>

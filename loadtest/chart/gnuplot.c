@@ -2,7 +2,7 @@
 #include "loadtest/chart/gnuplot.h"
 
 #include "loadtest/cli/complain.h"
-#include "loadtest/testbed/child.h"
+#include "loadtest/process/child.h"
 
 #include <math.h>
 #include <signal.h>

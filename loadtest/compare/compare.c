@@ -3,7 +3,7 @@
 #include "loadtest/cli/selection.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/compare/compare_result.h"
-#include "loadtest/compare/comparison.h"
+#include "loadtest/load/comparison.h"
 #include "loadtest/report/events.h"
 #include "loadtest/report/traces.h"
 

@@ -4,7 +4,7 @@
 #include "loadtest/cli/selection.h"
 #include "loadtest/cli/terminal.h"
 #include "loadtest/command/run_command.h"
-#include "loadtest/compare/comparison.h"
+#include "loadtest/load/comparison.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include "loadtest/cli/plain_text.h"
 #include "loadtest/command/run_command.h"
 #include "loadtest/compare/compare_result.h"
-#include "loadtest/compare/comparison.h"
+#include "loadtest/load/comparison.h"
 #include "loadtest/report/result.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/command/run_command.h"
-#include "loadtest/compare/comparison.h"
+#include "loadtest/load/comparison.h"
 #include "loadtest/openloop/rush_row.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 #include "loadtest/openloop/rush_row.h"
 
 #include "loadtest/cli/complain.h"
-#include "loadtest/compare/row.h"
 #include "loadtest/json/members.h"
+#include "loadtest/load/row.h"
 #include "loadtest/report/output.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #define OVERSELL_LOADTEST_OPENLOOP_RUSH_RUN_H
 
 #include "loadtest/cli/progress.h"
-#include "loadtest/compare/measure.h"
+#include "loadtest/load/measure.h"
 #include "loadtest/openloop/flush_probe.h"
 #include "loadtest/openloop/open_loop.h"
 

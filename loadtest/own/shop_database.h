@@ -2,8 +2,8 @@
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_DATABASE_H
 #define OVERSELL_LOADTEST_OWN_SHOP_DATABASE_H
 
-#include "loadtest/explore/core/statement_inside.h"
 #include "loadtest/own/description.h"
+#include "loadtest/search/statement_inside.h"
 
 /* A connection to the PostgreSQL of a description. One thread at a time. */
 struct shop_database;

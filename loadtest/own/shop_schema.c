@@ -3,7 +3,7 @@
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/own/sql/sql_script.h"
+#include "loadtest/sql/sql_script.h"
 
 #include <errno.h>
 #include <stdio.h>

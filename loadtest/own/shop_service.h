@@ -3,7 +3,7 @@
 #define OVERSELL_LOADTEST_OWN_SHOP_SERVICE_H
 
 #include "loadtest/own/shop_database.h"
-#include "loadtest/testbed/adoption.h"
+#include "loadtest/process/adoption.h"
 #include "loadtest/testbed/testbed.h"
 
 /* ---- the servers ----- */

@@ -5,7 +5,7 @@
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/selection.h"
 #include "loadtest/command/run_command.h"
-#include "loadtest/compare/comparison.h"
+#include "loadtest/load/comparison.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_SOAK_SOAK_H
 #define OVERSELL_LOADTEST_SOAK_SOAK_H
 
-#include "loadtest/compare/measure.h"
+#include "loadtest/load/measure.h"
 #include "loadtest/report/table.h"
 
 /* What is sold, and how, under each strategy alike. */

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/process/usage.h"
 #include "loadtest/soak/soak.h"
-#include "loadtest/testbed/process.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "loadtest/cli/complain.h"
-#include "loadtest/own/sql/sql_signs.h"
+#include "loadtest/sql/sql_signs.h"
 
 #include <stdarg.h>
 #include <stdio.h>

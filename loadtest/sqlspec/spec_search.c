@@ -7,7 +7,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/progress.h"
-#include "loadtest/explore/core/depth_first_search.h"
+#include "loadtest/search/depth_first_search.h"
 #include "loadtest/sqlspec/classify.h"
 #include "loadtest/sqlspec/serial_numbers.h"
 #include "loadtest/stats/verdict.h"

@@ -5,7 +5,7 @@
 
 #include "loadtest/cli/options.h"
 #include "loadtest/client/service_client.h"
-#include "loadtest/testbed/child.h"
+#include "loadtest/process/child.h"
 #include "lock/config.h"
 
 #include <limits.h>

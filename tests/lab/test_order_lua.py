@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from test_loadtest import ROOT
 
-SCRIPT = ROOT / "loadtest/compare/order.lua"
+SCRIPT = ROOT / "loadtest/load/order.lua"
 KINDS = {  # counter: status and problem
     "sold_out": (409, "sold-out"),
     "lock_busy": (409, "lock-busy"),

@@ -87,7 +87,7 @@ def test_what_make_install_takes_is_sent_to_docker(context):
     commands = run("make", "-n", "-o", "programs", "install", "DESTDIR=/to", "BUILD=build", cwd=ROOT, env=plain_environment())
     taken = {str(path.relative_to(ROOT)) for word in shlex.split(commands) if not word.startswith(("/", "-", "build/"))
              for path in ROOT.glob(word) if path.is_file()}
-    assert {"stack/stack", "loadtest/compare/order.lua", "service/order-service.service"} <= taken
+    assert {"stack/stack", "loadtest/load/order.lua", "service/order-service.service"} <= taken
     kept_out = sorted(taken - context)
     assert not kept_out, f"`make install` needs files that .dockerignore keeps out of the images: {', '.join(kept_out)}"
 

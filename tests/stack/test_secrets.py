@@ -87,7 +87,7 @@ def folder(stacks):
 def environment(folder):
     return {**os.environ, "TMPDIR": str(folder), "ADMIN_TOKEN": TOKEN, "OVERSELL_STACK": str(STACK),
             **{name: str(ROOT / "loadtest" / file) for name, file in (
-                ("OVERSELL_ORDER_LUA", "compare/order.lua"), ("OVERSELL_PAGES_LUA", "compare/pages.lua"),
+                ("OVERSELL_ORDER_LUA", "load/order.lua"), ("OVERSELL_PAGES_LUA", "load/pages.lua"),
                 ("OVERSELL_KAZOO_LOCK", "bench/kazoo_lock.py"))}}
 
 

@@ -4,8 +4,8 @@
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_ACTOR_THREAD_H
 
 #include "base/recorder.h"
-#include "loadtest/explore/core/transition.h"
 #include "loadtest/explore/exec/product_schema.h"
+#include "loadtest/search/transition.h"
 #include "service/engine/create_order.h"
 
 #include <pthread.h>

@@ -6,9 +6,9 @@
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_EXECUTION_H
 
 #include "base/text.h"
-#include "loadtest/explore/core/depth_first_search.h"
 #include "loadtest/explore/exec/actor_thread.h"
 #include "loadtest/explore/exec/product_schema.h"
+#include "loadtest/search/depth_first_search.h"
 
 enum { PROFILE_MAX = 24 };
 
@@ -84,7 +84,7 @@ bool execution_open(struct execution *execution, struct product_schema *schema, 
 /* Ends the threads, also in the middle of a schedule. Sets LOST if one does not end within 30 s; it is left running. */
 void execution_close(struct execution *execution);
 
-/* The functions of struct program, explained in loadtest/explore/core/depth_first_search.h. SELF is a struct execution. */
+/* The functions of struct program, explained in loadtest/search/depth_first_search.h. SELF is a struct execution. */
 bool execution_start(void *self);
 size_t execution_enabled(void *self, struct transition *ret_transitions);
 bool execution_apply(void *self, struct transition transition);

@@ -2,8 +2,8 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_EXEC_REPLAY_H
 #define OVERSELL_LOADTEST_EXPLORE_EXEC_REPLAY_H
 
-#include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/explore/exec/execution.h"
+#include "loadtest/search/schedule_notation.h"
 
 struct replay {
     int64_t stock[DEPTH_MAX]; /* the committed stock after each transition */

@@ -3,7 +3,7 @@
  * serial execution gives this result. See Adya, Liskov, O'Neil: "Generalized isolation level definitions", ICDE 2000. */
 #include "loadtest/explore/explain/explanation.h"
 
-#include "loadtest/explore/core/schedule_notation.h"
+#include "loadtest/search/schedule_notation.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Writes the requests of an order as JSON or text, event by event. */
 #include "loadtest/explore/explain/sent_requests.h"
 
-#include "loadtest/explore/core/schedule_notation.h"
+#include "loadtest/search/schedule_notation.h"
 
 #include <string.h>
 

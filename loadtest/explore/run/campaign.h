@@ -15,7 +15,7 @@ struct campaign_limits {
     int64_t time_ms;   /* at most; 0: as long as it takes */
     int64_t bound;   /* preemptions at most, searched with 0, 1, 2 … in turn; NO_BOUND: one search of all */
     int64_t samples; /* this many random schedules instead of a search; 0: a search */
-    int64_t pct;     /* depth of loadtest/explore/core/pct_scheduler.h for these; 0: uniform */
+    int64_t pct;     /* depth of loadtest/search/pct_scheduler.h for these; 0: uniform */
     int64_t seed;    /* of their random numbers */
     int64_t show;    /* counterexamples to keep; 0: one */
     bool first;      /* ends with the first schedule that breaks the promise */

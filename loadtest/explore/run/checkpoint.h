@@ -2,8 +2,8 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_RUN_CHECKPOINT_H
 #define OVERSELL_LOADTEST_EXPLORE_RUN_CHECKPOINT_H
 
-#include "loadtest/explore/core/depth_first_search.h"
 #include "loadtest/explore/spec/totals.h"
+#include "loadtest/search/depth_first_search.h"
 
 enum { CHECKPOINT_IDENTITY = 400 };
 

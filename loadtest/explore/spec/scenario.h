@@ -13,8 +13,8 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_SPEC_SCENARIO_H
 #define OVERSELL_LOADTEST_EXPLORE_SPEC_SCENARIO_H
 
-#include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/explore/spec/figures.h"
+#include "loadtest/search/schedule_notation.h"
 
 enum { EXPECTATIONS_MAX = 16, SCENARIOS_MAX = 64 };
 

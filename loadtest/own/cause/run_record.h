@@ -2,10 +2,10 @@
 #ifndef OVERSELL_LOADTEST_OWN_CAUSE_RUN_RECORD_H
 #define OVERSELL_LOADTEST_OWN_CAUSE_RUN_RECORD_H
 
-#include "loadtest/explore/core/transition.h"
 #include "loadtest/own/gate/wire_protocol.h"
 #include "loadtest/own/shop_database.h"
 #include "loadtest/own/shop_http.h"
+#include "loadtest/search/transition.h"
 
 enum {
     RUN_STEPS_MAX = 250,                     /* fewer than DEPTH_MAX of the search */

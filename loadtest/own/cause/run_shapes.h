@@ -3,7 +3,7 @@
 #define OVERSELL_LOADTEST_OWN_CAUSE_RUN_SHAPES_H
 
 #include "loadtest/own/cause/run_record.h"
-#include "loadtest/own/sql/statement_shape.h"
+#include "loadtest/sql/statement_shape.h"
 
 enum { CAUSE_TEXT = 1200 };
 

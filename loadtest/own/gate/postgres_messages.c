@@ -2,7 +2,7 @@
 #include "loadtest/own/gate/postgres_messages.h"
 
 #include "loadtest/own/gate/message_text.h"
-#include "loadtest/own/sql/sql_signs.h"
+#include "loadtest/sql/sql_signs.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

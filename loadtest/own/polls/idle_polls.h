@@ -2,8 +2,8 @@
 #ifndef OVERSELL_LOADTEST_OWN_POLLS_IDLE_POLLS_H
 #define OVERSELL_LOADTEST_OWN_POLLS_IDLE_POLLS_H
 
-#include "loadtest/explore/core/transition.h"
 #include "loadtest/own/polls/poll_history.h"
+#include "loadtest/search/transition.h"
 
 enum { POLL_CONNECTIONS = 64, POLLS_MAX = 16, POLL_TABLES = 8 };
 

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "loadtest/own/gate/wire_protocol.h"
-#include "loadtest/own/sql/statement_words.h"
+#include "loadtest/sql/statement_words.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_POLLS_STATEMENT_EFFECT_H
 #define OVERSELL_LOADTEST_OWN_POLLS_STATEMENT_EFFECT_H
 
-#include "loadtest/explore/core/statement_inside.h"
+#include "loadtest/search/statement_inside.h"
 
 enum statement_effect {
     EFFECT_NONE,    /* it has read, or set a savepoint */

@@ -3,7 +3,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_REDIS_IDLE_REPEATS_H
 #define OVERSELL_LOADTEST_OWN_REDIS_IDLE_REPEATS_H
 
-#include "loadtest/explore/core/transition.h"
+#include "loadtest/search/transition.h"
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /* Compares the statements of a replay with those of the saved schedule. */
 #include "loadtest/own/schedules/changed_statement.h"
 
-#include "loadtest/explore/core/schedule_notation.h"
-#include "loadtest/own/sql/statement_words.h"
 #include "loadtest/report/result.h"
+#include "loadtest/search/schedule_notation.h"
+#include "loadtest/sql/statement_words.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* `loadtest explore shop.json`: runs a few requests to a user's service in every sequence in which their statements can follow each
- * other, and looks for a sequence that oversells. The search is that of the explorer (explore/core/depth_first_search.h). */
+ * other, and looks for a sequence that oversells. The search is that of the explorer (search/depth_first_search.h). */
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/command/run_command.h"

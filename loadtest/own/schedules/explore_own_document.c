@@ -1,10 +1,10 @@
 /* Makes the JSON document of `loadtest explore shop.json`, from which the other formats are made. */
 #include "base/text.h"
 #include "loadtest/cli/complain.h"
-#include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/own/schedules/explore_own_impl.h"
 #include "loadtest/own/schedules/explore_own_result.h"
 #include "loadtest/report/result.h"
+#include "loadtest/search/schedule_notation.h"
 
 #include <inttypes.h>
 #include <stdio.h>

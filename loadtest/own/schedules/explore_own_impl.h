@@ -4,12 +4,12 @@
 #define OVERSELL_LOADTEST_OWN_SCHEDULES_EXPLORE_OWN_IMPL_H
 
 #include "loadtest/cli/options.h"
-#include "loadtest/explore/core/depth_first_search.h"
 #include "loadtest/own/schedules/changed_statement.h"
 #include "loadtest/own/schedules/request_runner.h"
 #include "loadtest/own/schedules/saved_schedule.h"
 #include "loadtest/own/schedules/schedule_text.h"
 #include "loadtest/report/output.h"
+#include "loadtest/search/depth_first_search.h"
 #include "loadtest/stats/verdict.h"
 
 enum { SHOWN_MAX = 10, SILENT_MAX = 4, GATE_URL = 1024 };

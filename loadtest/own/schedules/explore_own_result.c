@@ -5,9 +5,9 @@
 #include "loadtest/cli/columns.h"
 #include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/terminal.h"
-#include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/own/cause/cause.h"
 #include "loadtest/report/result.h"
+#include "loadtest/search/schedule_notation.h"
 
 #include <inttypes.h>
 #include <string.h>

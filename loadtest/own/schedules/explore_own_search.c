@@ -2,9 +2,9 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/explore/core/schedule_notation.h"
 #include "loadtest/own/check_row.h"
 #include "loadtest/own/schedules/explore_own_impl.h"
+#include "loadtest/search/schedule_notation.h"
 
 #include <inttypes.h>
 #include <string.h>

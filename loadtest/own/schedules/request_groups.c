@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/own/sql/statement_words.h"
+#include "loadtest/sql/statement_words.h"
 
 #include <stdio.h>
 #include <string.h>

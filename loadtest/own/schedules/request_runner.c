@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/explore/core/statement_inside.h"
-#include "loadtest/own/sql/statement_words.h"
+#include "loadtest/search/statement_inside.h"
+#include "loadtest/sql/statement_words.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -3,13 +3,13 @@
 #ifndef OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
 #define OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
 
-#include "loadtest/explore/core/transition.h"
 #include "loadtest/own/cause/run_record.h"
 #include "loadtest/own/gate/statement_gate.h"
 #include "loadtest/own/polls/idle_polls.h"
 #include "loadtest/own/redis/redis_control.h"
 #include "loadtest/own/shop_http.h"
 #include "loadtest/own/shop_service.h"
+#include "loadtest/search/transition.h"
 
 enum { OCCUPIERS_MAX = 40 }; /* further requests, which occupy connections of a pool */
 

@@ -2,11 +2,11 @@
 #include "loadtest/own/schedules/saved_schedule.h"
 
 #include "loadtest/cli/complain.h"
-#include "loadtest/explore/core/transition.h"
 #include "loadtest/own/gate/statement_gate.h"
 #include "loadtest/own/schedules/request_runner.h"
 #include "loadtest/report/output.h"
 #include "loadtest/report/result.h"
+#include "loadtest/search/transition.h"
 #include "loadtest/testbed/testbed.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "loadtest/own/schedules/schedule_text.h"
 
 #include "base/text.h"
-#include "loadtest/explore/core/schedule_notation.h"
+#include "loadtest/search/schedule_notation.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_SCHEDULE_TEXT_H
 #define OVERSELL_LOADTEST_OWN_SCHEDULE_TEXT_H
 
-#include "loadtest/explore/core/depth_first_search.h"
+#include "loadtest/search/depth_first_search.h"
 
 #include <limits.h>
 

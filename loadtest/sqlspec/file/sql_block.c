@@ -1,7 +1,7 @@
 /* Knows as much of SQL as it takes to skip what is quoted: texts, names, dollar quotes, and comments. */
 #include "loadtest/sqlspec/file/sql_block.h"
 
-#include "loadtest/own/sql/sql_signs.h"
+#include "loadtest/sql/sql_signs.h"
 
 #include <stdbool.h>
 #include <string.h>

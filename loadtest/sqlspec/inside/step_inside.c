@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
-#include "loadtest/own/sql/sql_signs.h"
+#include "loadtest/sql/sql_signs.h"
 
 #include <stdio.h>
 #include <string.h>

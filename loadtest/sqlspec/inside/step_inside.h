@@ -3,7 +3,7 @@
 #ifndef OVERSELL_LOADTEST_SQLSPEC_INSIDE_STEP_INSIDE_H
 #define OVERSELL_LOADTEST_SQLSPEC_INSIDE_STEP_INSIDE_H
 
-#include "loadtest/explore/core/statement_inside.h"
+#include "loadtest/search/statement_inside.h"
 #include "loadtest/sqlspec/file/spec_file.h"
 #include "loadtest/sqlspec/server/session.h"
 

@@ -1,7 +1,7 @@
 /* Looks for words that compare or sort. */
 #include "loadtest/sqlspec/numbers/number_order.h"
 
-#include "loadtest/own/sql/statement_words.h"
+#include "loadtest/sql/statement_words.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The verdict of `loadtest compare`, from the line that wrk prints about the answers and from the answer of GET /audit. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/compare/measure.h"
+#include "loadtest/load/measure.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Which statements are not atomic, as far as their words tell. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/explore/core/statement_inside.h"
+#include "loadtest/search/statement_inside.h"
 
 static struct routines routines;
 

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "tests/unit/unit.h"
 
-#include "loadtest/testbed/child.h"
+#include "loadtest/process/child.h"
 
 #include <errno.h>
 #include <signal.h>

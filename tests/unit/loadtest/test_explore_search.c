@@ -1,7 +1,7 @@
 /* The search on a toy: actors that do nothing but count their steps, some of which one of them may take from another. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/explore/core/depth_first_search.h"
+#include "loadtest/search/depth_first_search.h"
 
 struct toy {
     unsigned actors, steps[ACTORS_MAX]; /* each has to make */

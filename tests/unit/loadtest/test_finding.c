@@ -1,7 +1,7 @@
 /* Tests the evidence that a phase of a load run gives against a strategy, and the sentence that describes it. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/compare/finding.h"
+#include "loadtest/load/finding.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Rows of a result: what a measurement becomes, what several become, and the identities between counts. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/compare/row.h"
+#include "loadtest/load/row.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Where statements end in a file of SQL, and which lines are the rows of COPY. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/own/sql/sql_script.h"
+#include "loadtest/sql/sql_script.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* What the words of a statement show of its tables, its locks and its condition. */
 #include "tests/unit/unit.h"
 
-#include "loadtest/own/sql/statement_shape.h"
+#include "loadtest/sql/statement_shape.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_COMPARE_FINDING_H
 #define OVERSELL_LOADTEST_COMPARE_FINDING_H
 
-#include "loadtest/compare/measure.h"
+#include "loadtest/load/measure.h"
 
 /* Adds the evidence of PHASE to EVIDENCE, whose guarantee and instances are set. FINDING keeps the first sentence that says
  * why the strategy is broken; it is "" before the first phase. Pure. */

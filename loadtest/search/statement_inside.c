@@ -1,7 +1,7 @@
 /* Tells which statements are not atomic at READ COMMITTED, by the words that they and the functions that they call consist of. */
-#include "loadtest/explore/core/statement_inside.h"
+#include "loadtest/search/statement_inside.h"
 
-#include "loadtest/own/sql/statement_words.h"
+#include "loadtest/sql/statement_words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "loadtest/cli/progress.h"
 #include "loadtest/client/key_probe.h"
 #include "loadtest/client/scrape.h"
-#include "loadtest/compare/wrk.h"
+#include "loadtest/load/wrk.h"
 #include "loadtest/stats/verdict.h"
 #include "loadtest/testbed/testbed.h"
 

@@ -1,5 +1,5 @@
 /* Child processes that cannot outlive the load test: started in their own process group, and ended with it. */
-#include "loadtest/testbed/child.h"
+#include "loadtest/process/child.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/interrupt.h"

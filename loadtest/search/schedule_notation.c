@@ -1,5 +1,5 @@
 /* Reads and writes the notation of schedules. */
-#include "loadtest/explore/core/schedule_notation.h"
+#include "loadtest/search/schedule_notation.h"
 #include "base/text.h"
 
 #include <stdio.h>

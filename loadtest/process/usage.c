@@ -1,5 +1,5 @@
 /* What the kernel says of a process: its memory and its open files. */
-#include "loadtest/testbed/process.h"
+#include "loadtest/process/usage.h"
 
 #include "loadtest/cli/complain.h"
 

@@ -1,8 +1,8 @@
 /* The words of a statement. */
-#include "loadtest/own/sql/statement_words.h"
+#include "loadtest/sql/statement_words.h"
 
 #include "base/hash.h"
-#include "loadtest/own/sql/sql_signs.h"
+#include "loadtest/sql/sql_signs.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The ends of names, comments and quoted texts in SQL. */
-#include "loadtest/own/sql/sql_signs.h"
+#include "loadtest/sql/sql_signs.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What a statement does to tables. It knows just enough SQL to tell clauses apart; what it does not know it leaves out. */
-#include "loadtest/own/sql/statement_shape.h"
+#include "loadtest/sql/statement_shape.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_CORE_SCHEDULE_NOTATION_H
 #define OVERSELL_LOADTEST_EXPLORE_CORE_SCHEDULE_NOTATION_H
 
-#include "loadtest/explore/core/transition.h"
+#include "loadtest/search/transition.h"
 
 #include <stdbool.h>
 

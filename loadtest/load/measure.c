@@ -1,12 +1,12 @@
 /* Puts one strategy under load: sells the stock out once, then sells at full speed, and reads the audit after each. */
-#include "loadtest/compare/measure.h"
+#include "loadtest/load/measure.h"
 
 #include "base/clock.h"
 #include "db/stock/kinds.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/wait_note.h"
-#include "loadtest/compare/finding.h"
+#include "loadtest/load/finding.h"
 #include "loadtest/report/events.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Stops processes that have left the process group of the child that started them. */
-#include "loadtest/testbed/adoption.h"
+#include "loadtest/process/adoption.h"
 
 #include "base/clock.h"
 

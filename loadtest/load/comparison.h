@@ -3,7 +3,7 @@
 #define OVERSELL_LOADTEST_COMPARE_COMPARISON_H
 
 #include "loadtest/cli/options.h"
-#include "loadtest/compare/measure.h"
+#include "loadtest/load/measure.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Finds and describes the event that makes a strategy oversell. */
-#include "loadtest/compare/show_flaw.h"
+#include "loadtest/load/show_flaw.h"
 
 #include "loadtest/explore/run/worker_processes.h"
 #include "loadtest/report/result.h"

@@ -1,5 +1,5 @@
 /* Derives the evidence against a strategy from the result of one phase of a load run, and describes it in a sentence. */
-#include "loadtest/compare/finding.h"
+#include "loadtest/load/finding.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

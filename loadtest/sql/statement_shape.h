@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_OWN_SQL_STATEMENT_SHAPE_H
 #define OVERSELL_LOADTEST_OWN_SQL_STATEMENT_SHAPE_H
 
-#include "loadtest/own/sql/statement_words.h"
+#include "loadtest/sql/statement_words.h"
 
 #include <stdbool.h>
 #include <stddef.h>

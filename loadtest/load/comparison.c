@@ -1,11 +1,11 @@
 /* Measures several strategies one after the other, for compare and diff. */
-#include "loadtest/compare/comparison.h"
+#include "loadtest/load/comparison.h"
 
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/progress.h"
-#include "loadtest/compare/row.h"
-#include "loadtest/compare/show_flaw.h"
+#include "loadtest/load/row.h"
+#include "loadtest/load/show_flaw.h"
 #include "loadtest/report/events.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef OVERSELL_LOADTEST_COMPARE_ROW_H
 #define OVERSELL_LOADTEST_COMPARE_ROW_H
 
-#include "loadtest/compare/measure.h"
+#include "loadtest/load/measure.h"
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
 /* PCT: draws random priorities, and chooses the enabled transition of the highest one. */
-#include "loadtest/explore/core/pct_scheduler.h"
+#include "loadtest/search/pct_scheduler.h"
 
 #include "base/prng.h"
 

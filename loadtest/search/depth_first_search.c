@@ -1,6 +1,6 @@
 /* Depth-first search by replay: each schedule repeats the choices of the one before up to the deepest choice point that has an
  * untried transition, takes that, and from there on always the first enabled one. */
-#include "loadtest/explore/core/depth_first_search.h"
+#include "loadtest/search/depth_first_search.h"
 
 #include "base/prng.h"
 

@@ -1,7 +1,7 @@
 /* Splits a file of SQL, as psql reads it, into statements: pg_dump writes such files. */
-#include "loadtest/own/sql/sql_script.h"
+#include "loadtest/sql/sql_script.h"
 
-#include "loadtest/own/sql/sql_signs.h"
+#include "loadtest/sql/sql_signs.h"
 
 #include <ctype.h>
 #include <string.h>

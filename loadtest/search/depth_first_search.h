@@ -6,7 +6,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_CORE_DEPTH_FIRST_SEARCH_H
 #define OVERSELL_LOADTEST_EXPLORE_CORE_DEPTH_FIRST_SEARCH_H
 
-#include "loadtest/explore/core/pct_scheduler.h"
+#include "loadtest/search/pct_scheduler.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* A strategy's row of the result: the figures of a measurement as JSON, and several of them as one. */
-#include "loadtest/compare/row.h"
+#include "loadtest/load/row.h"
 
 #include "loadtest/json/members.h"
 #include "loadtest/report/result.h"

@@ -1,5 +1,5 @@
 /* Runs wrk with order.lua for a number of orders or a duration, and counts the answers of each kind. */
-#include "loadtest/compare/wrk.h"
+#include "loadtest/load/wrk.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"

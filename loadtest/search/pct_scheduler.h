@@ -4,7 +4,7 @@
 #ifndef OVERSELL_LOADTEST_EXPLORE_CORE_PCT_SCHEDULER_H
 #define OVERSELL_LOADTEST_EXPLORE_CORE_PCT_SCHEDULER_H
 
-#include "loadtest/explore/core/transition.h"
+#include "loadtest/search/transition.h"
 
 enum { PCT_DEPTH_MAX = 8 };
 
