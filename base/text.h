@@ -13,6 +13,9 @@ __attribute__((format(printf, 3, 4))) bool text_fail(char *ret_error, size_t siz
 /* The FNV-1a hash of a text: always the same. Any thread. */
 uint32_t text_hash(const char *text);
 
+/* Does TEXT end with END and have something before it, as a file's name has before its suffix? Any thread. */
+bool text_ends_with(const char *text, const char *end);
+
 /* The code point of the character at TEXT, and in *ret_length its length in bytes; 0 bytes if TEXT has no valid UTF-8 there. Any
  * thread. */
 uint32_t text_code_point(const char *text, size_t *ret_length);

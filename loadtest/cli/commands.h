@@ -24,6 +24,8 @@ int bench_main(int argc, char **argv);
 int growth_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int init_main(int argc, char **argv);
+/* `explore` for a description of a service (FILE.json), and for SQL alone (FILE.spec). */
 int explore_own_main(int argc, char **argv);
+int spec_main(int argc, char **argv);
 
 #endif

@@ -1,4 +1,5 @@
 /* The load test: finds oversells, measures what each strategy costs, and prints what it found. */
+#include "base/text.h"
 #include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/plain_text.h"
@@ -44,16 +45,20 @@ static void print_usage(FILE *out)
           out);
 }
 
-/* The word behind `explore` that is a description of a user's service: the strategies of this program have none. */
-static bool names_description(int argc, char **argv)
+/* `explore` is three commands; the file behind it, if there is one, says which. A word behind an option belongs to that: a saved
+ * schedule is JSON as well. A text with SQL that is no specification gets an error that says what one is. */
+static int (*explorer_of(int argc, char **argv))(int, char **)
 {
     for (int i = 1; i < argc; i++) {
-        size_t length = strlen(argv[i]);
-        if (argv[i][0] != '-' && length > 5 && strcmp(argv[i] + length - 5, ".json") == 0 &&
-            strncmp(argv[i - 1], "--", 2) != 0)
-            return true;
+        const char *word = argv[i];
+        if (*word == '-')
+            continue;
+        if (text_ends_with(word, ".json") && strncmp(argv[i - 1], "--", 2) != 0)
+            return explore_own_main;
+        if (text_ends_with(word, ".spec") || text_ends_with(word, ".sql") || text_ends_with(word, ".txt"))
+            return spec_main;
     }
-    return false;
+    return explore_main;
 }
 
 static int run(int argc, char **argv)
@@ -66,8 +71,9 @@ static int run(int argc, char **argv)
         print_usage(stdout);
         return ENDED_AS_EXPECTED;
     }
-    if (strcmp(argv[1], "explore") == 0 && names_description(argc - 1, argv + 1))
-        return explore_own_main(argc - 1, argv + 1);
+    int (*explorer)(int, char **) = strcmp(argv[1], "explore") == 0 ? explorer_of(argc - 1, argv + 1) : NULL;
+    if (explorer && explorer != explore_main) /* this program's strategies have no part in it */
+        return explorer(argc - 1, argv + 1);
     char error[400];
     if (!strategies_validate(error, sizeof error)) {
         complain("%s", error);

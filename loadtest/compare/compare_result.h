@@ -11,7 +11,4 @@ void compare_headline(const json_t *document, char *ret_headline, size_t size);
 /* The pictures of a comparison's report; see struct result_kind. */
 json_t *compare_charts(const json_t *document);
 
-/* The notes on rows that have a sale, its audit and a verdict. `rush` uses them too. */
-notes_fn notes_of_compare;
-
 #endif

@@ -1,8 +1,8 @@
 /* `loadtest explore`: a stateless model checker for the strategies. It runs a few orders against real servers in every sequence
  * in which their steps can follow each other, and looks for sequences that oversell or break something else.
  *
- * Schedule: a sequence of transitions, written `A>read B>end A>end` (core/schedule_notation.h). A transition lets one order
- * run to its next step, or is a fault: a lease ends, an order crashes, a wait times out (core/transition.h).
+ * Schedule: a sequence of transitions, written `A>read B>end A>end` (search/schedule_notation.h). A transition lets one order
+ * run to its next step, or is a fault: a lease ends, an order crashes, a wait times out (search/transition.h).
  * Holding orders: each order is an actor with its own thread in the service's engine. The engine reports every step to an
  * observer, which blocks the thread until the controller releases it (exec/actor_thread.c). An
  * actor tries once to take a lock. If the lock is taken, the controller holds the actor until another try makes sense
@@ -10,7 +10,7 @@
  * End of a transition: the controller waits until every actor is held, has ended, or is blocked in PostgreSQL. It asks
  * pg_blocking_pids who is blocked (exec/execute_transition.c). Then the next enabled transitions are known (exec/execution.c).
  * Search: depth first over all schedules, each replayed from a fresh state; or with growing preemption bounds; or random
- * samples, uniform or by PCT (core/depth_first_search.h and core/pct_scheduler.h name the papers).
+ * samples, uniform or by PCT (search/depth_first_search.h and search/pct_scheduler.h name the papers).
  * Invariants: checked after every transition and at the end of a schedule (exec/invariants.c).
  * Counterexample: a schedule that breaks an invariant. The simplest is kept (spec/totals.c), replayed ten times (run/campaign.c),
  * narrated (explain/narration.c) and explained by the conflict between two orders (explain/explanation.c).
@@ -20,8 +20,8 @@
  * step, so its votes are not interleaved. Without faults all orders are in one process. The lease of a crashed order ends only when
  * no other order can continue.
  *
- * Folders, each of which uses only those before it: core/ (search and notation, pure), exec/ (one execution on real servers),
- * spec/ (scenario files, totals, verdict), explain/ (text for people), run/ (a strategy's searches, worker processes,
+ * Folders, each of which uses only those before it: loadtest/search/ (search and notation, pure), exec/ (one execution on real
+ * servers), spec/ (scenario files, totals, verdict), explain/ (text for people), run/ (a strategy's searches, worker processes,
  * checkpoints, --replay), serve/ (the step-through page's questions). This file runs the command; explore_options.c reads its options. */
 #include "base/clock.h"
 #include "loadtest/cli/commands.h"
@@ -36,7 +36,6 @@
 #include "loadtest/report/output.h"
 #include "loadtest/report/reproduce.h"
 #include "loadtest/report/result.h"
-#include "loadtest/sqlspec/spec_command.h"
 #include "loadtest/testbed/testbed.h"
 #include "lock/lock_driver.h"
 
@@ -203,8 +202,6 @@ static int replay(const struct explore_settings *settings)
 
 int explore_main(int argc, char **argv)
 {
-    if (spec_is_meant(argc, argv))
-        return spec_main(argc, argv);
     struct explore_settings settings;
     switch (explore_options_parse(argc, argv, &settings)) {
     case OPTIONS_OK: break;

@@ -2,7 +2,7 @@
 #include "loadtest/openloop/rush_row.h"
 
 #include "loadtest/cli/options.h"
-#include "loadtest/compare/compare_result.h"
+#include "loadtest/load/sale_notes.h"
 #include "loadtest/report/result.h"
 
 #include <inttypes.h>
@@ -388,7 +388,7 @@ static bool add_notes(const json_t *document, struct notes *notes)
         if (flat && !add_reason(row, load_percent, notes))
             return false;
     }
-    return notes_of_compare(document, notes);
+    return sale_notes(document, notes);
 }
 
 const struct result_kind rush_result = {

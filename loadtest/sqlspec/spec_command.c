@@ -1,7 +1,7 @@
 /* `loadtest explore FILE.spec`: reads the file, connects, and runs its permutations, a schedule, or all interleavings. */
-#include "loadtest/sqlspec/spec_command.h"
-
 #include "base/clock.h"
+#include "base/text.h"
+#include "loadtest/cli/commands.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/plain_text.h"
@@ -18,22 +18,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-/* A text with SQL has one of these names, too; if it is no specification, the error says what one is. */
-bool spec_is_meant(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++)
-        if (argv[i][0] != '-' &&
-            (ends_with(argv[i], ".spec") || ends_with(argv[i], ".sql") || ends_with(argv[i], ".txt")))
-            return true;
-    return false;
-}
 
 enum { GRACE_MS = 3000 };
 
@@ -285,7 +269,7 @@ static int run_command_of(void *context)
     interrupt_grace(GRACE_MS); /* for the schedule that runs, and for the names of what was found */
     if (!spec_read(settings->path, &run->spec, error)) {
         complain("%s", error);
-        if (!ends_with(settings->path, ".spec"))
+        if (!text_ends_with(settings->path, ".spec"))
             complain(
                 "A specification is a text of blocks, such as session a step look { SELECT 1; }. Its name ends with .spec. See "
                 "docs/sql-specifications.md");
