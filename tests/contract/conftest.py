@@ -12,6 +12,7 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "support"))
 pytest.register_assert_rewrite("basics", "conditions", "contender", "foreign", "stack")
 
 from contender import Probe  # noqa: E402  after its assertions are set to be explained
+from length import pytest_collection_modifyitems  # noqa: E402,F401  a hook of pytest
 from stack import LockStack  # noqa: E402
 
 TABLES = {}  # title: lines, for the end of the run

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 pytest.register_assert_rewrite("basics", "browser", "contract", "firefox", "crowd", "lab", "learner", "load", "proxy", "servers", "service", "wire")
 
 import lab  # noqa: E402  after its assertions are set to be explained
+from length import pytest_collection_modifyitems  # noqa: E402,F401  a hook of pytest
 
 
 def pytest_sessionfinish():
