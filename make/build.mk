@@ -17,7 +17,7 @@ library       = $(BUILD)/liboversell-$(1).a
 MAINS        := $(BUILD)/obj/service/main.o $(BUILD)/obj/loadtest/cli/main.o
 LIBRARIES    := $(foreach l,$(LAYERS),$(call library,$(l)))
 ENGINE_LIBRARIES := $(foreach l,base db lock service,$(call library,$(l)))
-TEST_SOURCES := $(wildcard tests/unit/*/test_*.c)
+TEST_SOURCES := $(sort $(shell find tests/unit -name 'test_*.c'))
 TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 # What plays the contenders for locks in the contract tests.
 LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe $(BUILD)/gatealone)

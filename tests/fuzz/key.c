@@ -1,6 +1,6 @@
 /* The Idempotency-Key: which are taken, and that one is the same key again when PostgreSQL has read it. */
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/fake_exchange.h"
+#include "tests/unit/service/http/fake_exchange.h"
 
 #include "db/postgres/array.h"
 #include "service/orders/order_job.h"

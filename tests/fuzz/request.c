@@ -5,7 +5,7 @@
  * not "internal error". */
 #include "base/clock.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/fake_exchange.h"
+#include "tests/unit/service/http/fake_exchange.h"
 
 #include "base/log.h"
 #include "service/api/lock_servers.h"
