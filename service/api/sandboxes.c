@@ -229,9 +229,8 @@ void sandboxes_delete_address(struct exchange *x, struct worker *worker)
 {
     char address[SANDBOX_ADDRESS_SIZE];
     if (http_query(x, "address", address, sizeof address) <= 0 || !address[0]) {
-        reply_problem(
-            x, PROBLEM_BAD_REQUEST, NULL,
-            "the parameter address is missing or too long; give an address that GET /sandboxes shows");
+        reply_problem(x, PROBLEM_BAD_REQUEST, NULL,
+                      "the parameter address must be one address that GET /sandboxes shows");
         return;
     }
     struct sandbox_info list[SANDBOXES_MAX];

@@ -158,7 +158,8 @@ const struct strategy strategies[] = {
     {.name = "shedlock",                  .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,
      .take_stock = &take_read_write,       .lock = &lock_shedlock,                 .span = SPAN_AROUND_TX,
      .title = "In the format of ShedLock: lock_until",
-     .why = "Made so that a scheduled job runs once, misused here for orders: an order that takes too long loses the lock.",
+     .why = "Made so that a scheduled job runs on one machine at a time, misused here for orders: an order that takes "
+            "too long loses the lock.",
      .fits = "cron jobs"},
 
     {.name = "redis-setnx-forever",       .guarantee = GUARANTEE_UNSAFE,             .shown_by = SHOWN_BY_CRASH,
@@ -224,7 +225,7 @@ const struct strategy strategies[] = {
      .take_stock = &take_fenced,           .lock = &redis_fenced,                  .span = SPAN_AROUND_TX, .fencing = FENCE_BEFORE_READ,
      .title = "A fencing token, registered before the read",
      .why = "The row rejects every holder but the newest, so only a newer holder can change what was read, and it shuts this one "
-            "out. A pause costs the order, never the stock.",
+            "out. A pause costs the order, and not the stock, while all writers register.",
      .fits = "locks in front of rows you control"},
 
     {.name = "redis-reentrant",           .guarantee = GUARANTEE_WHILE_LEASE_HOLDS,  .shown_by = SHOWN_BY_EXPIRY,

@@ -23,7 +23,7 @@ function offer(section, chose) {
     } }, ...contents(answer.says)),
   ); // prettier-ignore
   list.replaceWith(make("div", { class: "answers", role: "group", "aria-labelledby": asked.id }, ...buttons), verdict);
-  return { answers, verdict };
+  return { answers, buttons, verdict };
 }
 
 // What a lesson's prediction is about has been seen.
@@ -55,7 +55,7 @@ export function setUpPrediction(section, lesson, run) {
 // EXERCISE: {done(), todo}: whether the learner has done the lesson's exercise, and what to do. The lesson is solved when the right answer is
 // given and the exercise done, in either sequence.
 export function setUpCheck(section, lesson, exercise) {
-  const { verdict } = offer(section, (answer) => {
+  const { buttons, verdict } = offer(section, (answer) => {
     verdict.classList.toggle("is-right", answer.right);
     verdict.classList.toggle("is-wrong", !answer.right);
     verdict.replaceChildren(answer.right ? "✓ Right: " : "✗ No: ", ...contents(answer.reason));
@@ -68,6 +68,13 @@ export function setUpCheck(section, lesson, exercise) {
   };
   onProgress(settle);
   onProgress(() => progressOf(lesson).solved && verdict.textContent.endsWith(exercise.todo) && verdict.replaceChildren("✓ You have solved this lesson."));
+  // The learner has deleted the progress: nothing is answered or solved any more.
+  onProgress(() => {
+    if (progressOf(lesson).checked || !verdict.textContent.startsWith("✓")) return;
+    verdict.replaceChildren();
+    verdict.classList.remove("is-right");
+    for (const button of buttons) button.setAttribute("aria-pressed", "false");
+  });
   const { checked, solved } = progressOf(lesson);
   if (solved) verdict.textContent = "✓ You have solved this lesson.";
   else if (checked) verdict.textContent = `✓ You have answered this. ${exercise.todo}`;

@@ -6,7 +6,7 @@ import { faultWords } from "../steps/steps_words.js";
 import { walkAddress } from "../steps/schedule_text.js";
 import { mountStepper } from "../steps/stepper.js";
 import { goalWords, missed } from "./goal.js";
-import { markFound, progressOf } from "./progress.js";
+import { markFound, onProgress, progressOf } from "./progress.js";
 
 const LOOK_MS = 400;
 const AGAIN_MS = 1500; // while another load runs
@@ -30,7 +30,7 @@ function listen(box, stepper) {
     const presses = key === " " && target.closest("button:not([aria-disabled=true]), a, summary");
     if (event.ctrlKey || event.metaKey || event.altKey || presses || target.closest("input, select, pre")) return;
     if (KEYS[key]) stepper[KEYS[key]]();
-    else if (/^[1-6]$/.test(key)) stepper.press(Number(key) - 1);
+    else if (/^[0-9w]$/.test(key)) stepper.press(key);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -218,9 +218,15 @@ export function setUpRun(figure, index, lesson) {
   const parts = { status: make("p", { class: "quiet", role: "status" }), results: make("div"), stop: make("button", { type: "button", hidden: "" }, "Stop") };
   const task = () => `${progressOf(lesson).found.includes(index) ? "✓ You have found one before. " : ""}Find a schedule: ${goalWords(run.ends)}.`;
   const goal = run.kind === "goal" ? make("p", { class: "goal-line", role: "status" }, task()) : null;
+  const showTask = () => {
+    goal.classList.remove("is-right");
+    setText(goal, task());
+  };
+  // The learner has deleted the progress.
+  if (goal) onProgress(() => !progressOf(lesson).found.includes(index) && goal.textContent.startsWith("✓") && showTask());
   const judge = (state, isEnd) => {
     if (!isEnd) {
-      if (goal) setText(goal, task());
+      if (goal) showTask();
       return;
     }
     if (!goal) return ended();

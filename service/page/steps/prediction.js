@@ -34,16 +34,16 @@ export function makePrediction({ lane, state, move, onAnswer }) {
     close();
     asking = name;
     const box = lane(name).question;
-    let count = 0;
-    const choice = (text, choose) => make("button", { type: "button", onclick: choose }, text, " ", make("kbd", { "aria-hidden": "true" }, String(++count)));
+    // A number has its own key, so that no key names another number.
+    const choice = (text, key, choose) => make("button", { type: "button", "data-key": key, onclick: choose }, text, key && " ", key && make("kbd", { "aria-hidden": "true" }, key));
     box.setAttribute("aria-label", `What will ${name} read?`);
     box.replaceChildren(
       make("p", {}, `What will ${name} read?`),
       make(
         "div",
         { class: "group" },
-        ...readable(state(), name).map((number) => choice(String(number), () => answer(name, number))),
-        choice("it waits", () => answer(name, null)),
+        ...readable(state(), name).map((number) => choice(String(number), number < 10 ? String(number) : null, () => answer(name, number))),
+        choice("it waits", "w", () => answer(name, null)),
         make("button", { type: "button", class: "small", onclick: () => move(name) }, "just show me ", make("kbd", { "aria-hidden": "true" }, "Space")),
       ),
     );
@@ -54,6 +54,6 @@ export function makePrediction({ lane, state, move, onAnswer }) {
   return {
     ask, close,
     asked: () => asking,
-    choose: (index) => lane(asking).question.querySelectorAll("button")[index]?.click(),
+    choose: (key) => lane(asking).question.querySelector(`[data-key="${key}"]`)?.click(),
   }; // prettier-ignore
 }

@@ -201,10 +201,11 @@ export function mountStepper(element, options) {
     else if (turn()) await act(turn(), "step");
   }
 
-  // The key N: the Nth answer of a question that is open, else a step of the Nth order.
-  function press(index) {
-    if (prediction.asked()) prediction.choose(index);
-    else if (state?.orders[index]) act(state.orders[index].name, "step");
+  // A digit or w: the answer of a question that is open, else a step of the order with this number.
+  function press(key) {
+    const order = state?.orders[Number(key) - 1];
+    if (prediction.asked()) prediction.choose(key);
+    else if (order) act(order.name, "step");
   }
 
   async function undo() {

@@ -87,6 +87,6 @@ export function makeFrame(element, prefix, tools) {
     ),
   );
   element.classList.add("steps");
-  element.replaceChildren(task, ui.lanes, ui.result, code, story);
+  element.replaceChildren(task, ui.result, ui.lanes, code, story);
   return ui;
 }

@@ -112,10 +112,11 @@ export function makeView(ui, prefix, { act, go, again }) {
     ui.told.scrollTop = ui.told.scrollHeight;
   }
 
-  function drawResult(state) {
+  function drawResult(state, before) {
     const show = state.over || state.bad;
     const key = show ? state.schedule : "";
     if (ui.result.dataset.key === key) return;
+    const appears = show && before !== null && ui.result.hidden && !ui.result.closest(".is-following");
     ui.result.dataset.key = key;
     ui.result.hidden = !show;
     ui.result.className = `result ${state.bad ? "is-bad" : "is-good"}`;
@@ -128,6 +129,7 @@ export function makeView(ui, prefix, { act, go, again }) {
           ]
         : []),
     );
+    if (appears) ui.result.scrollIntoView({ block: "nearest" }); // the user has perhaps scrolled to the orders
   }
 
   // BEFORE: the state before, or null; TURN: whose step the space bar is.
@@ -141,7 +143,7 @@ export function makeView(ui, prefix, { act, go, again }) {
     orders = state.orders;
     drawArrows(ui.lanes, orders);
     drawStory(state);
-    drawResult(state);
+    drawResult(state, before);
     setText(ui.command, `loadtest explore --replay '${state.schedule}'`);
   }
 

@@ -102,12 +102,12 @@ async function explainAddress(schedule) {
   alertUser(away ? text : `The address was not understood: ${text} Correct it in the address bar, or choose a strategy.`, true);
 }
 
-const press = (index) => () => stepper.press(index);
+const answers = Object.fromEntries([..."0123456789w"].map((key) => [key, () => stepper.press(key)]));
 const { step, undo, restart, find, play, closeQuestion } = stepper;
 const fold = () => (byId("settings").open = !document.documentElement.classList.contains("is-big"));
 setUpLooks({
   " ": step, ".": step, ArrowRight: step, PageDown: step, ArrowLeft: undo, PageUp: undo, u: undo, r: restart, f: find, p: play,
-  1: press(0), 2: press(1), 3: press(2), 4: press(3), 5: press(4), 6: press(5), Escape: closeQuestion,
+  ...answers, Escape: closeQuestion,
 }); // prettier-ignore
 fold();
 byId("big").addEventListener("click", fold); // after looks.js has switched it

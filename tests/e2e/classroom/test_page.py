@@ -671,6 +671,19 @@ def test_a_question_is_answered_by_its_number(stepping):
     assert page.driver.switch_to.active_element.get_attribute("id") == "step-B"
 
 
+@pytest.mark.parametrize("key, answer", [("0", "No: B reads 1"), ("w", "No: B reads 1"), ("2", None)])
+def test_the_key_of_an_answer_is_its_number(stepping, key, answer):
+    page, start = stepping, "read-write s=1 q=1,1"
+    step(page, "A", f"{start} A>read")
+    page.press("2")
+    page.wait(lambda: page.find("question-B").is_displayed(), "what will B read?")
+    page.press(key)
+    if not answer:  # 2 is no number to choose from
+        page.press("1")
+    page.wait_text("answer", answer or "Right: B reads 1")
+    assert page.text("answer").endswith("of 1 right)")
+
+
 @pytest.mark.parametrize("how", ["the browser's own", "by the older command", "not at all"])
 def test_an_address_is_copied_wherever_the_page_comes_from(stepping, how):
     page = stepping

@@ -216,8 +216,12 @@ def test_a_lesson_by_clicks_and_its_progress_after_a_reload(visit):
     done = {line.get_attribute("data-lesson"): line.find_element("css selector", ".done").text for line in page.all(".contents li")}
     assert done.pop("01-lost-update") == "✓ solved" and set(done.values()) == {""}
     page.shot("lessons")
+    page.driver.back()
+    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson.", "the progress is kept")
     page.click("help-open")
     page.click("forget")
+    page.wait(lambda: verdict(page, "check") == "" and "✓" not in page.all(".goal-line")[0].text, "nothing is solved any more")
+    page.driver.forward()
     page.wait_text("progress", "Choose a lesson")
 
 

@@ -19,6 +19,7 @@ def at(browser, shop):
         browser.driver.get("about:blank")
         browser.start(f"http://127.0.0.1:{shop.port}/steps#{address.replace(' ', '+')}")
         browser.wait(lambda: browser.all(".lane") and browser.text("goal") != "…", "the orders stand there")
+        browser.wait(lambda: not browser.driver.execute_script("return document.getAnimations().length"), "what arrives can be read")
         if browser.find("ask").is_selected():
             browser.click("ask")
         return browser

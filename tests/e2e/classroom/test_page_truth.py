@@ -76,6 +76,19 @@ def test_what_was_found_is_said_along_its_schedule_alone(at):
     assert page.text("found") == ""
 
 
+def test_the_verdict_is_above_the_orders_and_seen(at):
+    page = at("read-write s=1 q=1,1 A>read")
+    page.size(1280, 720)
+    for name in "BA":
+        page.click(f"end-{name}")
+        page.wait(lambda name=name: f"{name} has bought" in page.text("told"), f"{name} has bought")
+    page.wait_text("result", "Sold 2 of 1")
+    top, bottom, lanes = page.driver.execute_script(
+        "const [r, l] = ['result', 'lanes'].map((id) => document.getElementById(id).getBoundingClientRect()); return [r.top, r.bottom, l.top]"
+    )
+    assert 0 <= top and bottom <= min(720, lanes), "it is seen together with the orders"
+
+
 def test_an_address_that_comes_during_a_search_is_shown(at):
     page = at("redis-fenced s=1 q=1,1")
     page.click("find")

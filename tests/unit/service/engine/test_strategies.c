@@ -140,6 +140,7 @@ static void test_what_a_row_is_for_follows_from_its_guarantee(void **state)
         assert_non_null(strategy_use_for(s, use));
         ROW(s, !s->instead || !s->fits);
         ROW(s, !strstr(use, "once") && !strstr(use, "never"));
+        ROW(s, !strstr(s->why, "runs once") && !strstr(s->why, "never the stock"));
         ROW(s, s->guarantee == GUARANTEE_SAFE || s->instead || strncmp(use, allowed, strlen(allowed)) == 0);
         ROW(s, !s->instead || strncmp(use, "nothing: ", 9) == 0);
         /* What it suits is a property of its lock, or of its stock where it is safe. */
