@@ -75,13 +75,18 @@ enum db_status db_run_once(struct db *db, const struct statement *statement, con
 
 /* DB_UNKNOWN: the reply was lost, commit_recovery can find out. Any other error: nothing was committed. */
 enum db_status db_commit(struct db *db);
-/* As db_commit, or outside a transaction as db_run_once with STATEMENT (NULL: COMMIT), but does not wait, so that PostgreSQL can
- * go on with the next one at once. Some may be on their way; a later call that waits for PostgreSQL reads their results first, in
- * sequence. It then calls ON_END with CONTEXT, the status that the other function would return, and with DB_OK the rows.
- * ON_END must not use the connection. DB_BEHIND_FAILURE: nothing was committed, and to begin again may help: a statement waits for
- * a lock for 100 ms only, because those behind it wait as long. So the wait of the last of seven may end 0.8 s after the lock
- * deadline. PostgreSQL has no time limit for a commit: the connection is given up 1.3 s after the deadline. DB_OK: it was sent, and
- * ON_END will be called exactly once, by db_finish or db_free at the latest. Else ON_END is not called. */
+/* Ends an order without waiting for the result, so that PostgreSQL can continue with the next one at once: as db_commit, or, outside a
+ * transaction, as db_run_once with STATEMENT (NULL: COMMIT). VALUES may end with this call.
+ *
+ * DB_OK: it was sent, and ON_END will be called exactly once, by db_finish or db_free at the latest. Else ON_END is not called.
+ *
+ * Up to seven may be on their way. A later call that waits for PostgreSQL reads their results first, in the sequence in which they were
+ * sent. For each it calls ON_END with CONTEXT, with the status that the other function would return, and with DB_OK the rows. ON_END must
+ * not use the connection. DB_BEHIND_FAILURE: nothing was committed, and to begin again may help.
+ *
+ * What is sent in this way waits for a lock for 100 ms only, because those behind it wait as long. So the wait of the last of seven
+ * may end 0.8 s after the lock deadline. PostgreSQL has no time limit for a commit, so the connection is given up 1.3 s after the
+ * deadline. */
 typedef void db_end_fn(void *context, enum db_status status, const PGresult *rows);
 enum db_status db_end_later(struct db *db, const struct statement *statement, const char *const *values,
                             db_end_fn *on_end, void *context);
