@@ -45,12 +45,17 @@ struct db *db_new(const char *url, const char *application_name)
     return db;
 }
 
+void db_set_transaction(struct db *db, enum transaction transaction)
+{
+    db->transaction = transaction;
+}
+
 void db_disconnect(struct db *db, enum db_status status)
 {
     PQfinish(db->pg);
     db->pg = NULL;
     db->prepared_count = db->batch.count = 0;
-    db->begin_due = db->in_transaction = db->behind_failure = false;
+    db_set_transaction(db, TRANSACTION_NONE);
     db->lock_timeout_ms = db->statement_timeout_ms = 0;
     while (db->sent_count > 0)
         db_end_oldest(db, status, NULL);

@@ -35,6 +35,22 @@ struct sent {
     int64_t last_us;  /* … but not beyond this */
 };
 
+/* What PostgreSQL has answered to one batch. */
+struct reply {
+    bool lost;          /* the connection must be dropped */
+    bool turned_down;   /* PostgreSQL answered with an error, before the connection broke, if it did */
+    bool session_ended; /* that error ended the session, so that nothing sent after it was begun */
+    int failed_at;      /* the first command that failed; -1: none */
+};
+
+/* A transaction, as db_set_transaction changes it. */
+enum transaction {
+    TRANSACTION_NONE, /* a statement commits by itself */
+    TRANSACTION_DUE,  /* db_begin was called, BEGIN is not queued */
+    TRANSACTION_OPEN, /* BEGIN is queued or sent */
+    TRANSACTION_BEHIND_FAILURE, /* one that db_end_later has sent has failed and is open, so that what follows it fails too */
+};
+
 struct db {
     char *url;
     char *application_name;
@@ -51,16 +67,12 @@ struct db {
     int first_sent, sent_count;
     /* What is queued, or was sent and is awaited; its results come after those of sent[]. */
     struct batch batch;
-    bool
-        behind_failure; /* a transaction among those sent has failed and is open, so that what follows it fails too */
-    bool slow; /* the last answer to what was sent took long: PostgreSQL has no time limit for a commit */
-    bool turned_down;   /* the server answered the last batch with an error, before it broke the connection */
-    bool session_ended; /* that error ended the session, so that nothing sent after it was begun */
-    int failed_at;      /* the first command of the last batch that failed; -1: none */
+    /* The last answer to what db_end_later has sent took long: PostgreSQL has no time limit for a commit. This is true of the server,
+     * and stays true from one transaction to the next. */
+    bool slow;
 
-    bool begin_due; /* db_begin was called, BEGIN has not been sent */
-    bool in_transaction;
-    enum db_isolation isolation;
+    enum transaction transaction;
+    enum db_isolation isolation;                /* of the transaction */
     long lock_timeout_ms, statement_timeout_ms; /* what the session has now; 0: not known */
 
     struct db_session session;
@@ -83,6 +95,18 @@ void db_note_error(struct db *db, const char *text, const char *constraint);
 /* Waits for EVENTS of poll on the socket until UNTIL; false when time is up. */
 bool db_wait_socket(struct db *db, short events, int64_t until_us);
 
+/* Every change of the transaction's state. Allowed are:
+ *   NONE → DUE                   db_begin; in an open transaction it changes nothing
+ *   DUE → OPEN                   BEGIN was queued, with the first statement
+ *   DUE → NONE                   it ended before that
+ *   OPEN → NONE                  COMMIT was sent by db_end_later, or answered; or it was rolled back
+ *   any → BEHIND_FAILURE         an answer to what db_end_later has sent
+ *   BEHIND_FAILURE → NONE        the failed transaction was rolled back, and what was queued behind it with it
+ *   BEHIND_FAILURE → as before   what was sent behind it succeeded, so the failed one had never begun
+ *   any → NONE                   the connection was dropped
+ * To set the state that it has is allowed. */
+void db_set_transaction(struct db *db, enum transaction transaction);
+
 /* ---- exchange.c ---------------------------------------------------------------------------------------- */
 
 /* Has this connection prepared the statement, and read the answer? */
@@ -98,13 +122,13 @@ enum db_status db_prepare_to_send(struct db *db, const struct statement *stateme
                                   db_result_fn *on_result, void *context, long at_most_lock_ms);
 /* How long to wait for a reply. PostgreSQL ends a late statement itself, at its rounded limit, so we wait longer than that. */
 int64_t db_reply_deadline(const struct db *db);
-/* Reads all results of a batch. The last command's is kept in *ret_result, NULL before, if every command succeeded. *ret_lost, false
- * before: the connection must be dropped. */
+/* Reads all results of a batch. The last command's is kept in *ret_result, NULL before, if every command succeeded. */
 enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
-                             bool *ret_lost);
-/* Sends the batch and reads all its results, and before them those of db_end_later. DB_BEHIND_FAILURE: one of those failed, and nothing
- * of this batch was committed. */
-enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result);
+                             struct reply *ret_reply);
+/* Sends the batch and reads all its results, and before them those of db_end_later; *ret_reply is about the batch alone.
+ * DB_BEHIND_FAILURE: the session ended before this batch, and nothing of it was committed. Where the transaction is BEHIND_FAILURE
+ * afterwards, the caller rolls it back. */
+enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result, struct reply *ret_reply);
 
 /* ---- transaction.c ------------------------------------------------------------------------------------- */
 
@@ -115,8 +139,9 @@ enum db_status db_check_commit(struct db *db, const PGresult *result);
 
 /* Removes the oldest entry that db_end_later has sent, and calls its on_end. */
 void db_end_oldest(struct db *db, enum db_status status, const PGresult *rows);
-/* Reads all results of what db_end_later has sent. False: the connection is lost. */
-bool db_read_sent(struct db *db);
+/* Reads results of what db_end_later has sent, the oldest first, until at most LEFT are awaited. Not DB_OK: the connection was lost;
+ * DB_BEHIND_FAILURE: nothing sent after these was begun. */
+enum db_status db_read_sent(struct db *db, int left);
 /* The latest time at which an order that was sent behind others stops waiting. */
 int64_t db_last_wait(const struct db *db);
 /* PostgreSQL begins a statement when the one before it has ended. Returns UNTIL_US, put off by the time that we have waited for

@@ -35,41 +35,42 @@ int64_t db_put_off(int64_t until_us, int64_t since_us, int64_t last_us)
     return until_us < last_us ? until_us : last_us;
 }
 
-/* Reads the oldest result of what db_end_later has sent. False: the connection is lost. */
-static bool read_oldest(struct db *db)
+/* Reads the oldest result of what db_end_later has sent. The status is that of db_read_sent. */
+static enum db_status read_oldest(struct db *db)
 {
     int64_t since_us = monotonic_us();
     struct sent *oldest = &db->sent[db->first_sent];
     int last = oldest->batch.count - 1;
-    bool commits = oldest->batch.commands[last].statement == &ST_COMMIT, lost = false;
-    bool was_behind_failure = db->behind_failure;
+    bool commits = oldest->batch.commands[last].statement == &ST_COMMIT;
+    bool was_behind_failure = db->transaction == TRANSACTION_BEHIND_FAILURE;
+    struct reply reply;
     AUTO_RESULT result = NULL;
-    enum db_status status = db_read_batch(db, &oldest->batch, oldest->until_us, &result, &lost);
+    enum db_status status = db_read_batch(db, &oldest->batch, oldest->until_us, &result, &reply);
     db->slow = monotonic_us() - since_us > SLOW_US;
-    if (lost) { /* See db_run_once. */
-        db_end_oldest(db, db->turned_down && !commits ? DB_AWAY : DB_UNKNOWN, NULL);
-        db_disconnect(db, db->session_ended ? DB_BEHIND_FAILURE : DB_UNKNOWN);
-        return false;
+    if (reply.lost) { /* See db_run_once. */
+        db_end_oldest(db, reply.turned_down && !commits ? DB_AWAY : DB_UNKNOWN, NULL);
+        db_disconnect(db, reply.session_ended ? DB_BEHIND_FAILURE : DB_UNKNOWN);
+        return reply.session_ended ? DB_BEHIND_FAILURE : DB_AWAY;
     }
     if (status == DB_OK && commits)
         status = db_check_commit(db, result);
-    if (commits && db->failed_at >= 0 && db->failed_at < last)
-        db->behind_failure = true;
+    if (commits && reply.failed_at >= 0 && reply.failed_at < last)
+        db_set_transaction(db, TRANSACTION_BEHIND_FAILURE);
     for (int i = 1; i < db->sent_count; i++) {
         struct sent *next = &db->sent[(db->first_sent + i) % SENT_MAX];
         next->until_us = db_put_off(next->until_us, since_us, next->last_us);
     }
     bool again = was_behind_failure || (status == DB_LOCK_TIMEOUT && !commits);
     db_end_oldest(db, status != DB_OK && again ? DB_BEHIND_FAILURE : status, result);
-    return true;
+    return DB_OK;
 }
 
-bool db_read_sent(struct db *db)
+enum db_status db_read_sent(struct db *db, int left)
 {
-    while (db->sent_count > 0)
-        if (!read_oldest(db))
-            return false;
-    return true;
+    enum db_status status = DB_OK;
+    while (status == DB_OK && db->sent_count > left)
+        status = read_oldest(db);
+    return status;
 }
 
 /* Sends the batch. read_oldest reads its result later. */
@@ -104,37 +105,33 @@ enum db_status db_end_later(struct db *db, const struct statement *statement, co
                             db_end_fn *on_end, void *context)
 {
     if (!statement &&
-        (db->begin_due || !db->in_transaction)) { /* nothing was sent, or the connection was lost before */
-        db->begin_due = false;
+        db->transaction != TRANSACTION_OPEN) { /* nothing was sent, or the connection was lost */
+        db_set_transaction(db, TRANSACTION_NONE);
         return db->pg ? DB_ERROR : DB_AWAY;
     }
     /* What is sent must not rely on a preparation that may fail. */
     bool awaits = statement && !db_has_prepared(db, statement);
-    while (db->sent_count > (awaits || db->slow ? 0 : SENT_MAX - 2) && read_oldest(db))
-        continue;
-    if (db->behind_failure)
+    db_read_sent(db, awaits || db->slow ? 0 : SENT_MAX - 2);
+    if (db->transaction == TRANSACTION_BEHIND_FAILURE)
         db_finish(db);
-    if (!db->pg)
+    if (!db->pg || (!statement && db->transaction != TRANSACTION_OPEN))
         return DB_BEHIND_FAILURE;
     enum db_status status = statement ? send_limits(db) : DB_OK;
     if (status == DB_OK)
         status = db_prepare_to_send(db, statement ? statement : &ST_COMMIT, values, NULL, NULL,
                                     statement ? LOCK_LIMIT_SENT_MS : LIMIT_MAX_MS);
     if (status != DB_OK) {
-        if (db->in_transaction)
+        if (db->transaction == TRANSACTION_OPEN)
             db_rollback(db);
         return status;
     }
-    db->in_transaction = false;
+    db_set_transaction(db, TRANSACTION_NONE);
     send_later(db, on_end, context);
     return DB_OK;
 }
 
 void db_finish(struct db *db)
 {
-    if (!db_read_sent(db) || !db->behind_failure)
-        return;
-    db->behind_failure = false;
-    db->in_transaction = true;
-    db_rollback(db);
+    if (db_read_sent(db, 0) == DB_OK && db->transaction == TRANSACTION_BEHIND_FAILURE)
+        db_rollback(db);
 }

@@ -119,7 +119,7 @@ bool db_enqueue_limits(struct db *db, long at_most_lock_ms)
 /* Queues what must go before a statement: BEGIN where due, and the session's time limits where they changed. */
 static bool enqueue_preamble(struct db *db, long at_most_lock_ms)
 {
-    if (db->begin_due && !db_enqueue(db, &ST_BEGIN[db->isolation], NULL, NULL, NULL))
+    if (db->transaction == TRANSACTION_DUE && !db_enqueue(db, &ST_BEGIN[db->isolation], NULL, NULL, NULL))
         return false;
     return db_enqueue_limits(db, at_most_lock_ms);
 }
@@ -182,30 +182,30 @@ static bool is_from_postgresql(const PGresult *result)
 
 /* Reads up to the sync that ends a batch. A statement outside BEGIN and COMMIT is committed only there, after its own
  * result has come, and may still fail. */
-static enum db_status finish_batch(struct db *db, int64_t until_us, enum db_status status, bool *ret_lost)
+static enum db_status finish_batch(struct db *db, int64_t until_us, enum db_status status,
+                                   struct reply *reply)
 {
-    for (int results = 0; !*ret_lost; results++) {
-        AUTO_RESULT result = next_result(db, until_us, ret_lost);
+    for (int results = 0; !reply->lost; results++) {
+        AUTO_RESULT result = next_result(db, until_us, &reply->lost);
         if (result && PQresultStatus(result) == PGRES_PIPELINE_SYNC)
             break;
         if (result && status == DB_OK)
             status = note_failure(db, result);
-        db->session_ended |= result && ended_session(result);
-        *ret_lost |= PQstatus(db->pg) != CONNECTION_OK || results == PIPELINE_MAX;
+        reply->session_ended |= result && ended_session(result);
+        reply->lost |= PQstatus(db->pg) != CONNECTION_OK || results == PIPELINE_MAX;
     }
     return status;
 }
 
 enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
-                             bool *ret_lost)
+                             struct reply *ret_reply)
 {
     enum db_status status = DB_OK;
-    db->turned_down = db->session_ended = false;
-    db->failed_at = -1;
-    for (int i = 0; i < batch->count && !*ret_lost; i++) {
+    *ret_reply = (struct reply){.failed_at = -1};
+    for (int i = 0; i < batch->count && !ret_reply->lost; i++) {
         const struct command *command = &batch->commands[i];
-        PGresult *result = next_result(db, until_us, ret_lost);
-        if (*ret_lost) {
+        PGresult *result = next_result(db, until_us, &ret_reply->lost);
+        if (ret_reply->lost) {
             record_loss(batch, i);
             break;
         }
@@ -218,53 +218,62 @@ enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_u
                 command->on_result(command->context, result);
         } else if (status == DB_OK) {
             status = note_failure(db, result);
-            db->failed_at = i;
-            db->turned_down = is_from_postgresql(result);
-            db->session_ended = ended_session(result);
+            ret_reply->failed_at = i;
+            ret_reply->turned_down = is_from_postgresql(result);
+            ret_reply->session_ended = ended_session(result);
         }
         if (i == batch->count - 1 && status == DB_OK)
             *ret_result = result;
         else
             PQclear(result);
-        PQclear(next_result(db, until_us, ret_lost)); /* the NULL that ends a command's results */
-        if (*ret_lost)
+        PQclear(next_result(db, until_us, &ret_reply->lost)); /* the NULL that ends a command's results */
+        if (ret_reply->lost)
             record_loss(batch, i + 1);
     }
-    status = finish_batch(db, until_us, status, ret_lost);
-    *ret_lost |= PQstatus(db->pg) != CONNECTION_OK || status == DB_AWAY;
+    status = finish_batch(db, until_us, status, ret_reply);
+    ret_reply->lost |= PQstatus(db->pg) != CONNECTION_OK || status == DB_AWAY;
     batch->count = 0;
-    if (status != DB_OK || *ret_lost) {
+    if (status != DB_OK || ret_reply->lost) {
         PQclear(*ret_result);
         *ret_result = NULL;
         db->lock_timeout_ms = db->statement_timeout_ms = 0; /* the limits went back with the transaction */
     }
-    return *ret_lost ? DB_AWAY : status;
+    return ret_reply->lost ? DB_AWAY : status;
 }
 
-enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result)
+enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result, struct reply *ret_reply)
 {
     const struct command *last = &db->batch.commands[db->batch.count - 1];
-    bool uncommitted = db->in_transaction && last->statement != &ST_COMMIT;
-    bool lost = !PQpipelineSync(db->pg);
+    bool uncommitted = db->transaction == TRANSACTION_OPEN && last->statement != &ST_COMMIT;
+    *ret_reply = (struct reply){.lost = !PQpipelineSync(db->pg), .failed_at = -1};
     int64_t since_us = monotonic_us();
     db->round_trips++;
-    bool others_read = lost || db_read_sent(db);
-    db->turned_down = false; /* an error so far was the answer to what was sent before */
-    if (!others_read) {      /* what was sent of a transaction is rolled back */
-        return uncommitted || db->session_ended ? DB_BEHIND_FAILURE : DB_AWAY;
+    if (!ret_reply->lost) {
+        enum db_status before = db_read_sent(db, 0);
+        if (before != DB_OK) /* what was sent of a transaction is rolled back */
+            return uncommitted ? DB_BEHIND_FAILURE : before;
+        until_us = db_put_off(until_us, since_us, db_last_wait(db));
+        enum db_status status = db_read_batch(db, &db->batch, until_us, ret_result, ret_reply);
+        if (!ret_reply->lost)
+            return status;
     }
-    until_us = db_put_off(until_us, since_us, db_last_wait(db));
-    enum db_status status = lost ? DB_AWAY : db_read_batch(db, &db->batch, until_us, ret_result, &lost);
-    if (lost) {
-        db_disconnect(db, DB_UNKNOWN);
-        return DB_AWAY;
-    }
-    if (!db->behind_failure)
+    db_disconnect(db, DB_UNKNOWN);
+    return DB_AWAY;
+}
+
+/* As db_exchange, and rolls back a transaction before this one that has failed. DB_BEHIND_FAILURE: nothing of this batch was
+ * committed. */
+static enum db_status exchange_behind(struct db *db, int64_t until_us, PGresult **ret_result,
+                                      struct reply *ret_reply)
+{
+    enum transaction transaction = db->transaction;
+    enum db_status status = db_exchange(db, until_us, ret_result, ret_reply);
+    if (db->transaction != TRANSACTION_BEHIND_FAILURE)
         return status;
-    db->behind_failure = false;
-    if (status == DB_OK)
+    if (status == DB_OK) {
+        db_set_transaction(db, transaction);
         return DB_OK;
-    db->in_transaction = true; /* the failed one, which is still open */
+    }
     db_rollback(db);
     return DB_BEHIND_FAILURE;
 }
@@ -280,10 +289,8 @@ enum db_status db_prepare_to_send(struct db *db, const struct statement *stateme
     }
     if (!enqueue_preamble(db, at_most_lock_ms) || !db_enqueue(db, statement, values, on_result, context))
         return db_hang_up(db, PQerrorMessage(db->pg));
-    if (db->begin_due) {
-        db->begin_due = false;
-        db->in_transaction = true;
-    }
+    if (db->transaction == TRANSACTION_DUE)
+        db_set_transaction(db, TRANSACTION_OPEN);
     return DB_OK;
 }
 
@@ -300,26 +307,36 @@ enum db_status db_run_later(struct db *db, const struct statement *statement, co
     return db_prepare_to_send(db, statement, values, on_result, context, LIMIT_MAX_MS);
 }
 
-enum db_status db_run(struct db *db, const struct statement *statement, const char *const *values,
-                      PGresult **ret_result)
+/* As db_run. *ret_reply is about what was sent, if anything. */
+static enum db_status run(struct db *db, const struct statement *statement, const char *const *values,
+                          PGresult **ret_result, struct reply *ret_reply)
 {
     *ret_result = NULL;
+    *ret_reply = (struct reply){.failed_at = -1};
     enum db_status status = db_prepare_to_send(db, statement, values, NULL, NULL, LIMIT_MAX_MS);
     if (status != DB_OK)
         return status;
-    return db_exchange(db, db_reply_deadline(db), ret_result);
+    return exchange_behind(db, db_reply_deadline(db), ret_result, ret_reply);
+}
+
+enum db_status db_run(struct db *db, const struct statement *statement, const char *const *values,
+                      PGresult **ret_result)
+{
+    struct reply reply;
+    return run(db, statement, values, ret_result, &reply);
 }
 
 enum db_status db_run_once(struct db *db, const struct statement *statement, const char *const *values,
                            PGresult **ret_result)
 {
     bool connected = db->pg != NULL;
-    enum db_status status = db_run(db, statement, values, ret_result);
+    struct reply reply;
+    enum db_status status = run(db, statement, values, ret_result, &reply);
     if (status != DB_AWAY || !connected)
         return status;
     /* A statement that the server answered with an error was not committed. COMMIT itself may fail with an error after
      * it has taken effect, for example while it waits for a standby. */
-    return db->turned_down && statement != &ST_COMMIT ? DB_AWAY : DB_UNKNOWN;
+    return reply.turned_down && statement != &ST_COMMIT ? DB_AWAY : DB_UNKNOWN;
 }
 
 enum db_status db_ping(struct db *db)

@@ -27,14 +27,16 @@ enum db_status db_check_commit(struct db *db, const PGresult *result)
 
 void db_begin(struct db *db, enum db_isolation isolation)
 {
-    db->begin_due = true;
+    if (db->transaction == TRANSACTION_OPEN)
+        return;
+    db_set_transaction(db, TRANSACTION_DUE);
     db->isolation = isolation;
 }
 
 enum db_status db_commit(struct db *db)
 {
-    if (db->begin_due || !db->in_transaction) { /* nothing was sent, or the connection was lost before */
-        db->begin_due = false;
+    if (db->transaction != TRANSACTION_OPEN) { /* nothing was sent, or the connection was lost before */
+        db_set_transaction(db, TRANSACTION_NONE);
         return db->pg ? DB_OK : DB_AWAY;
     }
     AUTO_RESULT result = NULL;
@@ -42,26 +44,32 @@ enum db_status db_commit(struct db *db)
     /* COMMIT was not sent, or a statement in its batch failed: the transaction is still open. */
     if (status != DB_OK && db->pg && PQtransactionStatus(db->pg) != PQTRANS_IDLE)
         db_rollback(db);
-    db->in_transaction = false;
+    db_set_transaction(db, TRANSACTION_NONE);
     return status == DB_OK ? db_check_commit(db, result) : status;
 }
 
-void db_rollback(struct db *db)
+/* Sends ROLLBACK. What is queued before it is rolled back with the rest. */
+static void roll_back(struct db *db)
 {
-    bool open = db->in_transaction;
-    db->begin_due = db->in_transaction = false;
-    db->lock_timeout_ms = db->statement_timeout_ms = 0;
-    if (!open || !db->pg)
-        return;
     char error[sizeof db->error], constraint[sizeof db->constraint];
     memcpy(error, db->error, sizeof error); /* that error says more than one of the rollback */
     memcpy(constraint, db->constraint, sizeof constraint);
     AUTO_RESULT result = NULL;
+    struct reply reply;
     for (int i = 0; i < db->batch.count; i++)
-        db->batch.commands[i].on_result = NULL; /* what was queued before COMMIT is rolled back */
+        db->batch.commands[i].on_result = NULL;
     if (!db_enqueue(db, &ST_ROLLBACK, NULL, NULL, NULL) ||
-        db_exchange(db, monotonic_us() + ROLLBACK_US, &result) != DB_OK)
+        db_exchange(db, monotonic_us() + ROLLBACK_US, &result, &reply) != DB_OK)
         db_disconnect(db, DB_UNKNOWN);
     memcpy(db->error, error, sizeof error);
     memcpy(db->constraint, constraint, sizeof constraint);
+}
+
+void db_rollback(struct db *db)
+{
+    bool open = db->transaction == TRANSACTION_OPEN || db->transaction == TRANSACTION_BEHIND_FAILURE;
+    db->lock_timeout_ms = db->statement_timeout_ms = 0;
+    if (open && db->pg)
+        roll_back(db);
+    db_set_transaction(db, TRANSACTION_NONE);
 }
