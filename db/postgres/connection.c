@@ -1,6 +1,7 @@
-/* Connects to PostgreSQL, and closes connections that no longer work. */
-#include "base/clock.h"
+/* Makes connections to PostgreSQL, and makes them again where they were lost. */
 #include "db/postgres/connection_impl.h"
+
+#include "base/clock.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -45,22 +46,6 @@ struct db *db_new(const char *url, const char *application_name)
     return db;
 }
 
-void db_set_transaction(struct db *db, enum transaction transaction)
-{
-    db->transaction = transaction;
-}
-
-void db_disconnect(struct db *db, enum db_status status)
-{
-    PQfinish(db->pg);
-    db->pg = NULL;
-    db->prepared_count = db->batch.count = 0;
-    db_set_transaction(db, TRANSACTION_NONE);
-    db->lock_timeout_ms = db->statement_timeout_ms = 0;
-    while (db->sent_count > 0)
-        db_end_oldest(db, status, NULL);
-}
-
 void db_free(struct db *db)
 {
     if (!db)
@@ -75,34 +60,6 @@ void db_set_deadline(struct db *db, int64_t deadline_us, int64_t lock_deadline_u
 {
     db->deadline_us = deadline_us;
     db->lock_deadline_us = lock_deadline_us < deadline_us ? lock_deadline_us : deadline_us;
-}
-
-void db_note_error(struct db *db, const char *text, const char *constraint)
-{
-    snprintf(db->error, sizeof db->error, "%s", text);
-    db->error[strcspn(db->error, "\n")] = '\0';
-    db->error_line = 0;
-    snprintf(db->constraint, sizeof db->constraint, "%s", constraint ? constraint : "");
-}
-
-enum db_status db_hang_up(struct db *db, const char *why)
-{
-    db_note_error(db, why, NULL);
-    db_disconnect(db, DB_UNKNOWN);
-    return DB_AWAY;
-}
-
-bool db_wait_socket(struct db *db, short events, int64_t until_us)
-{
-    struct pollfd fd = {.fd = PQsocket(db->pg), .events = events};
-    for (;;) {
-        int64_t left_us = until_us - monotonic_us();
-        if (left_us <= 0)
-            return false;
-        int64_t left_ms = left_us / 1000 + 1;
-        if (poll(&fd, 1, left_ms > 60000 ? 60000 : (int)left_ms) > 0)
-            return true;
-    }
 }
 
 static void ignore_notice(void *unused, const PGresult *result)
@@ -166,7 +123,8 @@ static bool still_connected(struct db *db)
 
 enum db_status db_ready(struct db *db)
 {
-    if (db->sent_count > 0 || (db->pg && still_connected(db))) /* an answer that is awaited is no farewell */
+    if (db_awaits_results(db) ||
+        (db->pg && still_connected(db))) /* an answer that is awaited is no farewell */
         return DB_OK;
     if (db->pg)
         db_hang_up(db, "the server closed the connection");
@@ -194,21 +152,6 @@ enum db_status db_ready(struct db *db)
         db->pause_us = PAUSE_MAX_US;
     db->next_try_us = monotonic_us() + db->pause_us / 2 + random() % (db->pause_us / 2); /* no stampede */
     return status == DB_REFUSED ? DB_REFUSED : DB_AWAY;
-}
-
-const char *db_error(const struct db *db)
-{
-    return db->error;
-}
-
-int db_error_line(const struct db *db)
-{
-    return db->error_line;
-}
-
-const char *db_error_constraint(const struct db *db)
-{
-    return db->constraint;
 }
 
 uint64_t db_round_trips(const struct db *db)

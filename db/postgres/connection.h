@@ -52,7 +52,7 @@ enum db_status db_ready(struct db *db);
 /* A round trip that does nothing: does the server answer? */
 enum db_status db_ping(struct db *db);
 
-/* Opens a transaction: noted here, sent with the first statement. */
+/* Opens a transaction: noted here, sent with the first statement. In an open transaction it changes nothing. */
 void db_begin(struct db *db, enum db_isolation isolation);
 
 /* Runs one statement (outside db_begin in its own transaction) with text parameters, NULL for null.

@@ -1,4 +1,11 @@
-/* The state of a connection to PostgreSQL, and the functions that its source files call in each other. */
+/* The state of a connection to PostgreSQL, and the functions that its source files call in each other. They are layers. Each calls
+ * only those before it, here and in connection.h:
+ *   state.c         the state of the transaction, and the last error
+ *   exchange.c      queues statements, sends them, reads results; the ring of those that are read later; drops the connection
+ *   transaction.c   runs statements; BEGIN, COMMIT, ROLLBACK
+ *   end_later.c     COMMIT without waiting for its result
+ *   copy.c          scripts and COPY
+ *   connection.c    connects */
 #ifndef OVERSELL_DB_POSTGRES_CONNECTION_IMPL_H
 #define OVERSELL_DB_POSTGRES_CONNECTION_IMPL_H
 
@@ -9,7 +16,9 @@ enum {
     PIPELINE_MAX = 12,      /* commands sent in one round trip */
     SENT_MAX = 8,           /* round trips whose results are not awaited before the next one is sent */
     LIMIT_MAX_MS = 3600000, /* an hour: a time limit that is never met */
-    GRACE_US = 500 * 1000,  /* PostgreSQL ends a late statement itself; later than this we hang up */
+    /* How long a statement that is sent ahead waits for a lock: what was sent behind it waits as long. */
+    LOCK_LIMIT_SENT_MS = 100,
+    GRACE_US = 500 * 1000, /* PostgreSQL ends a late statement itself; later than this we hang up */
 };
 
 struct command {
@@ -26,7 +35,7 @@ struct batch {
     int count;
 };
 
-/* What db_end_later has sent. */
+/* What db_send_later has sent. */
 struct sent {
     struct batch batch;
     db_end_fn *on_end; /* called when its result is read; NULL: it only sets the session's time limits */
@@ -63,7 +72,8 @@ struct db {
 
     const struct statement *prepared[STATEMENTS_MAX];
     int prepared_count;
-    struct sent sent[SENT_MAX]; /* what db_end_later has sent: a ring, the oldest first */
+    /* What db_send_later has sent: a ring, the oldest first. Only exchange.c uses it. */
+    struct sent sent[SENT_MAX];
     int first_sent, sent_count;
     /* What is queued, or was sent and is awaited; its results come after those of sent[]. */
     struct batch batch;
@@ -84,16 +94,7 @@ struct db {
 
 extern const struct statement ST_SESSION; /* sets up a session, and identifies it */
 
-/* ---- connection.c -------------------------------------------------------------------------------------- */
-
-/* Drops the connection. What was sent and is awaited ends with STATUS. */
-void db_disconnect(struct db *db, enum db_status status);
-/* Drops a broken connection and keeps WHY for db_error. PostgreSQL rolls back an open transaction. Returns DB_AWAY. */
-enum db_status db_hang_up(struct db *db, const char *why);
-/* Keeps the first line of TEXT for db_error, and CONSTRAINT, which may be NULL. */
-void db_note_error(struct db *db, const char *text, const char *constraint);
-/* Waits for EVENTS of poll on the socket until UNTIL; false when time is up. */
-bool db_wait_socket(struct db *db, short events, int64_t until_us);
+/* ---- state.c ------------------------------------------------------------------------------------------- */
 
 /* Every change of the transaction's state. Allowed are:
  *   NONE → DUE                   db_begin; in an open transaction it changes nothing
@@ -107,7 +108,19 @@ bool db_wait_socket(struct db *db, short events, int64_t until_us);
  * To set the state that it has is allowed. */
 void db_set_transaction(struct db *db, enum transaction transaction);
 
+/* Keeps the first line of TEXT for db_error, and CONSTRAINT, which may be NULL. */
+void db_note_error(struct db *db, const char *text, const char *constraint);
+
 /* ---- exchange.c ---------------------------------------------------------------------------------------- */
+
+/* Drops the connection. What was sent and is awaited ends with STATUS. PostgreSQL rolls back an open transaction. */
+void db_disconnect(struct db *db, enum db_status status);
+/* Drops a broken connection and keeps WHY for db_error. Returns DB_AWAY. */
+enum db_status db_hang_up(struct db *db, const char *why);
+/* Waits for EVENTS of poll on the socket until UNTIL; false when time is up. */
+bool db_wait_socket(struct db *db, short events, int64_t until_us);
+/* The next result of what was sent; NULL with *ret_lost when it did not come in time or the connection broke. */
+PGresult *db_next_result(struct db *db, int64_t until_us, bool *ret_lost);
 
 /* Has this connection prepared the statement, and read the answer? */
 bool db_has_prepared(const struct db *db, const struct statement *statement);
@@ -116,36 +129,29 @@ bool db_enqueue(struct db *db, const struct statement *statement, const char *co
                 db_result_fn *on_result, void *context);
 /* Queues the session's time limits where they changed: the deadlines, and AT_MOST for a lock. False: as db_enqueue. */
 bool db_enqueue_limits(struct db *db, long at_most_lock_ms);
+/* How long to wait for a reply. PostgreSQL ends a late statement itself, at its rounded limit, so we wait longer than that. */
+int64_t db_reply_deadline(const struct db *db);
+
+/* Sends what is queued, for db_read_sent to read its result later. ON_END is called then, or when the connection is dropped. */
+void db_send_later(struct db *db, db_end_fn *on_end, void *context);
+/* Does a result of db_send_later have to be read? */
+bool db_awaits_results(const struct db *db);
+/* Reads results of db_send_later, the oldest first, until at most LEFT are awaited. Not DB_OK: the connection was lost;
+ * DB_BEHIND_FAILURE: nothing sent after these was begun. The transaction is BEHIND_FAILURE afterwards where one of these has failed and
+ * is open. */
+enum db_status db_read_sent(struct db *db, int left);
+/* Sends what is queued and reads its results, and before them those of db_send_later. *ret_result is the last command's, NULL before.
+ * *ret_reply is about what is queued alone. DB_BEHIND_FAILURE: the session ended before this batch, and nothing of it was committed.
+ * Where the transaction is BEHIND_FAILURE afterwards, the caller rolls it back. */
+enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result, struct reply *ret_reply);
+/* PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, without an error. RESULT is that of COMMIT. */
+enum db_status db_check_commit(struct db *db, const PGresult *result);
+
+/* ---- transaction.c ------------------------------------------------------------------------------------- */
+
 /* Queues the statement, and before it BEGIN and the session's time limits where they are due. DB_TIMEOUT: the deadline has passed, and
  * nothing was queued. */
 enum db_status db_prepare_to_send(struct db *db, const struct statement *statement, const char *const *values,
                                   db_result_fn *on_result, void *context, long at_most_lock_ms);
-/* How long to wait for a reply. PostgreSQL ends a late statement itself, at its rounded limit, so we wait longer than that. */
-int64_t db_reply_deadline(const struct db *db);
-/* Reads all results of a batch. The last command's is kept in *ret_result, NULL before, if every command succeeded. */
-enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
-                             struct reply *ret_reply);
-/* Sends the batch and reads all its results, and before them those of db_end_later; *ret_reply is about the batch alone.
- * DB_BEHIND_FAILURE: the session ended before this batch, and nothing of it was committed. Where the transaction is BEHIND_FAILURE
- * afterwards, the caller rolls it back. */
-enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result, struct reply *ret_reply);
-
-/* ---- transaction.c ------------------------------------------------------------------------------------- */
-
-/* PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, without an error. RESULT is that of COMMIT. */
-enum db_status db_check_commit(struct db *db, const PGresult *result);
-
-/* ---- end_later.c --------------------------------------------------------------------------------------- */
-
-/* Removes the oldest entry that db_end_later has sent, and calls its on_end. */
-void db_end_oldest(struct db *db, enum db_status status, const PGresult *rows);
-/* Reads results of what db_end_later has sent, the oldest first, until at most LEFT are awaited. Not DB_OK: the connection was lost;
- * DB_BEHIND_FAILURE: nothing sent after these was begun. */
-enum db_status db_read_sent(struct db *db, int left);
-/* The latest time at which an order that was sent behind others stops waiting. */
-int64_t db_last_wait(const struct db *db);
-/* PostgreSQL begins a statement when the one before it has ended. Returns UNTIL_US, put off by the time that we have waited for
- * the latter since SINCE_US, but not beyond LAST_US. */
-int64_t db_put_off(int64_t until_us, int64_t since_us, int64_t last_us);
 
 #endif

@@ -1,15 +1,21 @@
-/* Sends a batch of statements, and reads its results before a deadline. */
+/* Queues statements, sends a batch of them, and reads its results before a deadline. A batch may be sent behind others whose
+ * results are still awaited: those are a ring, and come first. */
+#include "db/postgres/connection_impl.h"
+
 #include "base/clock.h"
 #include "base/recorder.h"
 #include "db/postgres/answer_text.h"
-#include "db/postgres/connection_impl.h"
 #include "db/postgres/statements.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { COPY_PART = 65536 };
+enum {
+    SLOW_US = LOCK_LIMIT_SENT_MS * 1000, /* after an answer that took longer, nothing is sent ahead */
+    /* How long after its deadline an order may still wait for those before it: each of them may have waited for a lock. */
+    BEHIND_US = SENT_MAX * LOCK_LIMIT_SENT_MS * 1000,
+};
 
 static const struct statement ST_TIME_LIMITS = {
     "time_limits", "SELECT set_config('lock_timeout', $1, false), set_config('statement_timeout', $2, false)",
@@ -116,12 +122,52 @@ bool db_enqueue_limits(struct db *db, long at_most_lock_ms)
     return db_enqueue(db, &ST_TIME_LIMITS, (const char *const[]){lock_text, statement_text}, NULL, NULL);
 }
 
-/* Queues what must go before a statement: BEGIN where due, and the session's time limits where they changed. */
-static bool enqueue_preamble(struct db *db, long at_most_lock_ms)
+bool db_awaits_results(const struct db *db)
 {
-    if (db->transaction == TRANSACTION_DUE && !db_enqueue(db, &ST_BEGIN[db->isolation], NULL, NULL, NULL))
-        return false;
-    return db_enqueue_limits(db, at_most_lock_ms);
+    return db->sent_count > 0;
+}
+
+/* Removes the oldest entry of the ring, and calls its on_end. */
+static void end_oldest(struct db *db, enum db_status status, const PGresult *rows)
+{
+    struct sent *oldest = &db->sent[db->first_sent];
+    db_end_fn *on_end = oldest->on_end;
+    oldest->batch.count = 0;
+    db->first_sent = (db->first_sent + 1) % SENT_MAX;
+    db->sent_count--;
+    if (on_end)
+        on_end(oldest->context, status, rows);
+}
+
+void db_disconnect(struct db *db, enum db_status status)
+{
+    PQfinish(db->pg);
+    db->pg = NULL;
+    db->prepared_count = db->batch.count = 0;
+    db_set_transaction(db, TRANSACTION_NONE);
+    db->lock_timeout_ms = db->statement_timeout_ms = 0;
+    while (db->sent_count > 0)
+        end_oldest(db, status, NULL);
+}
+
+enum db_status db_hang_up(struct db *db, const char *why)
+{
+    db_note_error(db, why, NULL);
+    db_disconnect(db, DB_UNKNOWN);
+    return DB_AWAY;
+}
+
+bool db_wait_socket(struct db *db, short events, int64_t until_us)
+{
+    struct pollfd fd = {.fd = PQsocket(db->pg), .events = events};
+    for (;;) {
+        int64_t left_us = until_us - monotonic_us();
+        if (left_us <= 0)
+            return false;
+        int64_t left_ms = left_us / 1000 + 1;
+        if (poll(&fd, 1, left_ms > 60000 ? 60000 : (int)left_ms) > 0)
+            return true;
+    }
 }
 
 /* If libpq 15 has no memory for the end of a batch, it continues to wait for it, and only its error message shows
@@ -131,8 +177,7 @@ static bool has_no_memory(const struct db *db)
     return strstr(PQerrorMessage(db->pg), "out of memory") != NULL;
 }
 
-/* The next result of the batch; NULL with *ret_lost when it did not come in time or the connection broke. */
-static PGresult *next_result(struct db *db, int64_t until_us, bool *ret_lost)
+PGresult *db_next_result(struct db *db, int64_t until_us, bool *ret_lost)
 {
     for (;;) {
         int unsent = PQflush(db->pg);
@@ -186,7 +231,7 @@ static enum db_status finish_batch(struct db *db, int64_t until_us, enum db_stat
                                    struct reply *reply)
 {
     for (int results = 0; !reply->lost; results++) {
-        AUTO_RESULT result = next_result(db, until_us, &reply->lost);
+        AUTO_RESULT result = db_next_result(db, until_us, &reply->lost);
         if (result && PQresultStatus(result) == PGRES_PIPELINE_SYNC)
             break;
         if (result && status == DB_OK)
@@ -197,14 +242,15 @@ static enum db_status finish_batch(struct db *db, int64_t until_us, enum db_stat
     return status;
 }
 
-enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
-                             struct reply *ret_reply)
+/* Reads all results of a batch. The last command's is kept in *ret_result, NULL before, if every command succeeded. */
+static enum db_status read_batch(struct db *db, struct batch *batch, int64_t until_us, PGresult **ret_result,
+                                 struct reply *ret_reply)
 {
     enum db_status status = DB_OK;
     *ret_reply = (struct reply){.failed_at = -1};
     for (int i = 0; i < batch->count && !ret_reply->lost; i++) {
         const struct command *command = &batch->commands[i];
-        PGresult *result = next_result(db, until_us, &ret_reply->lost);
+        PGresult *result = db_next_result(db, until_us, &ret_reply->lost);
         if (ret_reply->lost) {
             record_loss(batch, i);
             break;
@@ -226,7 +272,7 @@ enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_u
             *ret_result = result;
         else
             PQclear(result);
-        PQclear(next_result(db, until_us, &ret_reply->lost)); /* the NULL that ends a command's results */
+        PQclear(db_next_result(db, until_us, &ret_reply->lost)); /* the NULL that ends a command's results */
         if (ret_reply->lost)
             record_loss(batch, i + 1);
     }
@@ -241,6 +287,89 @@ enum db_status db_read_batch(struct db *db, struct batch *batch, int64_t until_u
     return ret_reply->lost ? DB_AWAY : status;
 }
 
+enum db_status db_check_commit(struct db *db, const PGresult *result)
+{
+    if (strcmp(PQcmdStatus((PGresult *)result), "COMMIT") == 0)
+        return DB_OK;
+    db_note_error(db, "the transaction had failed before its COMMIT", NULL);
+    return DB_ERROR;
+}
+
+int64_t db_reply_deadline(const struct db *db)
+{
+    return db->deadline_us == INT64_MAX
+               ? INT64_MAX
+               : monotonic_us() + (int64_t)db->statement_timeout_ms * 1000 + GRACE_US;
+}
+
+/* The latest time at which an order that was sent behind others stops waiting. */
+static int64_t last_wait(const struct db *db)
+{
+    return db->deadline_us == INT64_MAX ? INT64_MAX : db->deadline_us + BEHIND_US + GRACE_US;
+}
+
+/* PostgreSQL begins a statement when the one before it has ended. Returns UNTIL_US, put off by the time that we have waited for
+ * the latter since SINCE_US, but not beyond LAST_US. */
+static int64_t put_off(int64_t until_us, int64_t since_us, int64_t last_us)
+{
+    if (until_us >= last_us)
+        return until_us;
+    until_us += monotonic_us() - since_us;
+    return until_us < last_us ? until_us : last_us;
+}
+
+/* Reads the oldest result of what db_end_later has sent. The status is that of db_read_sent. */
+static enum db_status read_oldest(struct db *db)
+{
+    int64_t since_us = monotonic_us();
+    struct sent *oldest = &db->sent[db->first_sent];
+    int last = oldest->batch.count - 1;
+    bool commits = oldest->batch.commands[last].statement == &ST_COMMIT;
+    bool was_behind_failure = db->transaction == TRANSACTION_BEHIND_FAILURE;
+    struct reply reply;
+    AUTO_RESULT result = NULL;
+    enum db_status status = read_batch(db, &oldest->batch, oldest->until_us, &result, &reply);
+    db->slow = monotonic_us() - since_us > SLOW_US;
+    if (reply.lost) { /* See db_run_once. */
+        end_oldest(db, reply.turned_down && !commits ? DB_AWAY : DB_UNKNOWN, NULL);
+        db_disconnect(db, reply.session_ended ? DB_BEHIND_FAILURE : DB_UNKNOWN);
+        return reply.session_ended ? DB_BEHIND_FAILURE : DB_AWAY;
+    }
+    if (status == DB_OK && commits)
+        status = db_check_commit(db, result);
+    if (commits && reply.failed_at >= 0 && reply.failed_at < last)
+        db_set_transaction(db, TRANSACTION_BEHIND_FAILURE);
+    for (int i = 1; i < db->sent_count; i++) {
+        struct sent *next = &db->sent[(db->first_sent + i) % SENT_MAX];
+        next->until_us = put_off(next->until_us, since_us, next->last_us);
+    }
+    bool again = was_behind_failure || (status == DB_LOCK_TIMEOUT && !commits);
+    end_oldest(db, status != DB_OK && again ? DB_BEHIND_FAILURE : status, result);
+    return DB_OK;
+}
+
+enum db_status db_read_sent(struct db *db, int left)
+{
+    enum db_status status = DB_OK;
+    while (status == DB_OK && db->sent_count > left)
+        status = read_oldest(db);
+    return status;
+}
+
+void db_send_later(struct db *db, db_end_fn *on_end, void *context)
+{
+    struct sent *sent = &db->sent[(db->first_sent + db->sent_count++) % SENT_MAX];
+    *sent = (struct sent){.batch = db->batch,
+                          .on_end = on_end,
+                          .context = context,
+                          .until_us = db_reply_deadline(db),
+                          .last_us = last_wait(db)};
+    db->batch.count = 0;
+    db->round_trips += on_end != NULL;
+    if (!PQpipelineSync(db->pg) || PQflush(db->pg) < 0)
+        db_hang_up(db, PQerrorMessage(db->pg)); /* calls ON_END */
+}
+
 enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_result, struct reply *ret_reply)
 {
     const struct command *last = &db->batch.commands[db->batch.count - 1];
@@ -252,165 +381,11 @@ enum db_status db_exchange(struct db *db, int64_t until_us, PGresult **ret_resul
         enum db_status before = db_read_sent(db, 0);
         if (before != DB_OK) /* what was sent of a transaction is rolled back */
             return uncommitted ? DB_BEHIND_FAILURE : before;
-        until_us = db_put_off(until_us, since_us, db_last_wait(db));
-        enum db_status status = db_read_batch(db, &db->batch, until_us, ret_result, ret_reply);
+        until_us = put_off(until_us, since_us, last_wait(db));
+        enum db_status status = read_batch(db, &db->batch, until_us, ret_result, ret_reply);
         if (!ret_reply->lost)
             return status;
     }
     db_disconnect(db, DB_UNKNOWN);
     return DB_AWAY;
-}
-
-/* As db_exchange, and rolls back a transaction before this one that has failed. DB_BEHIND_FAILURE: nothing of this batch was
- * committed. */
-static enum db_status exchange_behind(struct db *db, int64_t until_us, PGresult **ret_result,
-                                      struct reply *ret_reply)
-{
-    enum transaction transaction = db->transaction;
-    enum db_status status = db_exchange(db, until_us, ret_result, ret_reply);
-    if (db->transaction != TRANSACTION_BEHIND_FAILURE)
-        return status;
-    if (status == DB_OK) {
-        db_set_transaction(db, transaction);
-        return DB_OK;
-    }
-    db_rollback(db);
-    return DB_BEHIND_FAILURE;
-}
-
-enum db_status db_prepare_to_send(struct db *db, const struct statement *statement, const char *const *values,
-                                  db_result_fn *on_result, void *context, long at_most_lock_ms)
-{
-    if (!db->pg)
-        return DB_AWAY;
-    if (monotonic_us() >= db->deadline_us) {
-        db_note_error(db, "the deadline has passed", NULL);
-        return DB_TIMEOUT; /* and nothing was sent */
-    }
-    if (!enqueue_preamble(db, at_most_lock_ms) || !db_enqueue(db, statement, values, on_result, context))
-        return db_hang_up(db, PQerrorMessage(db->pg));
-    if (db->transaction == TRANSACTION_DUE)
-        db_set_transaction(db, TRANSACTION_OPEN);
-    return DB_OK;
-}
-
-int64_t db_reply_deadline(const struct db *db)
-{
-    return db->deadline_us == INT64_MAX
-               ? INT64_MAX
-               : monotonic_us() + (int64_t)db->statement_timeout_ms * 1000 + GRACE_US;
-}
-
-enum db_status db_run_later(struct db *db, const struct statement *statement, const char *const *values,
-                            db_result_fn *on_result, void *context)
-{
-    return db_prepare_to_send(db, statement, values, on_result, context, LIMIT_MAX_MS);
-}
-
-/* As db_run. *ret_reply is about what was sent, if anything. */
-static enum db_status run(struct db *db, const struct statement *statement, const char *const *values,
-                          PGresult **ret_result, struct reply *ret_reply)
-{
-    *ret_result = NULL;
-    *ret_reply = (struct reply){.failed_at = -1};
-    enum db_status status = db_prepare_to_send(db, statement, values, NULL, NULL, LIMIT_MAX_MS);
-    if (status != DB_OK)
-        return status;
-    return exchange_behind(db, db_reply_deadline(db), ret_result, ret_reply);
-}
-
-enum db_status db_run(struct db *db, const struct statement *statement, const char *const *values,
-                      PGresult **ret_result)
-{
-    struct reply reply;
-    return run(db, statement, values, ret_result, &reply);
-}
-
-enum db_status db_run_once(struct db *db, const struct statement *statement, const char *const *values,
-                           PGresult **ret_result)
-{
-    bool connected = db->pg != NULL;
-    struct reply reply;
-    enum db_status status = run(db, statement, values, ret_result, &reply);
-    if (status != DB_AWAY || !connected)
-        return status;
-    /* A statement that the server answered with an error was not committed. COMMIT itself may fail with an error after
-     * it has taken effect, for example while it waits for a standby. */
-    return reply.turned_down && statement != &ST_COMMIT ? DB_AWAY : DB_UNKNOWN;
-}
-
-enum db_status db_ping(struct db *db)
-{
-    static const struct statement ST_PING = {"ping", "SELECT 1", 0};
-    AUTO_RESULT result = NULL;
-    return db_run(db, &ST_PING, NULL, &result);
-}
-
-/* Answers COPY … FROM STDIN: with DATA, or, if that is NULL, with an error. False: the connection is lost. */
-static bool send_copy(struct db *db, const char *data, size_t length)
-{
-    size_t sent = 0;
-    for (;;) {
-        bool is_end = !data || sent == length;
-        size_t part = length - sent < COPY_PART ? length - sent : COPY_PART;
-        int done = is_end ? PQputCopyEnd(db->pg, data ? NULL : "no rows follow COPY")
-                          : PQputCopyData(db->pg, data + sent, (int)part);
-        if (done < 0 || (done == 0 && !db_wait_socket(db, POLLOUT, db->deadline_us)))
-            return false;
-        if (done > 0 && is_end)
-            return true;
-        sent += done > 0 ? part : 0;
-    }
-}
-
-/* PostgreSQL counts characters of SQL, and the rows of COPY, which begin in the line after it. */
-static int line_of_error(const PGresult *result, const char *sql, bool has_data)
-{
-    const char *position = PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION),
-               *context = PQresultErrorField(result, PG_DIAG_CONTEXT),
-               *row = has_data && context ? strstr(context, ", line ") : NULL;
-    long left = position ? strtol(position, NULL, 10) - 1 : 0;
-    int line = 1;
-    for (; left > 0 && *sql; sql++) {
-        line += *sql == '\n';
-        left -= (sql[1] & 0xc0) != 0x80; /* the last byte of a character in UTF-8 */
-    }
-    return row ? 1 + (int)strtol(row + strlen(", line "), NULL, 10) : position ? line : 0;
-}
-
-enum db_status db_run_copy(struct db *db, const char *sql, const char *data, size_t length)
-{
-    db_finish(db);
-    if (!db->pg)
-        return DB_AWAY;
-    if (!PQexitPipelineMode(db->pg) || !PQsendQuery(db->pg, sql))
-        return db_hang_up(db, PQerrorMessage(db->pg));
-    enum db_status status = DB_OK;
-    bool lost = false;
-    PGresult *result;
-    while (!lost && (result = next_result(db, db->deadline_us, &lost)) != NULL) {
-        ExecStatusType kind = PQresultStatus(result);
-        if (kind == PGRES_COPY_IN) {
-            lost = !send_copy(db, data, length);
-        } else if (kind == PGRES_COPY_OUT) {
-            db_note_error(db, "COPY TO STDOUT has nowhere to go", NULL);
-            lost = true;
-        } else if (status == DB_OK && kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK) {
-            status = db_status_of(PQresultErrorField(result, PG_DIAG_SQLSTATE));
-            db_note_error(db, PQresultErrorMessage(result), NULL);
-            db->error_line = line_of_error(result, sql, data != NULL);
-        }
-        PQclear(result);
-    }
-    db->round_trips++;
-    if (lost || !PQenterPipelineMode(db->pg)) {
-        db_disconnect(db, DB_UNKNOWN);
-        return DB_AWAY;
-    }
-    return status;
-}
-
-enum db_status db_run_script(struct db *db, const char *sql)
-{
-    return db_run_copy(db, sql, NULL, 0);
 }

@@ -1,6 +1,7 @@
-/* Begins and ends transactions. */
-#include "base/clock.h"
+/* Runs statements, and begins and ends transactions. */
 #include "db/postgres/connection_impl.h"
+
+#include "base/clock.h"
 #include "db/postgres/statements.h"
 
 #include <string.h>
@@ -17,14 +18,6 @@ const struct statement ST_BEGIN[] = {
 const struct statement ST_COMMIT = {"commit", "COMMIT", 0};
 static const struct statement ST_ROLLBACK = {"rollback", "ROLLBACK", 0};
 
-enum db_status db_check_commit(struct db *db, const PGresult *result)
-{
-    if (strcmp(PQcmdStatus((PGresult *)result), "COMMIT") == 0)
-        return DB_OK;
-    db_note_error(db, "the transaction had failed before its COMMIT", NULL);
-    return DB_ERROR;
-}
-
 void db_begin(struct db *db, enum db_isolation isolation)
 {
     if (db->transaction == TRANSACTION_OPEN)
@@ -33,19 +26,34 @@ void db_begin(struct db *db, enum db_isolation isolation)
     db->isolation = isolation;
 }
 
-enum db_status db_commit(struct db *db)
+/* Queues what must go before a statement: BEGIN where due, and the session's time limits where they changed. */
+static bool enqueue_preamble(struct db *db, long at_most_lock_ms)
 {
-    if (db->transaction != TRANSACTION_OPEN) { /* nothing was sent, or the connection was lost before */
-        db_set_transaction(db, TRANSACTION_NONE);
-        return db->pg ? DB_OK : DB_AWAY;
+    if (db->transaction == TRANSACTION_DUE && !db_enqueue(db, &ST_BEGIN[db->isolation], NULL, NULL, NULL))
+        return false;
+    return db_enqueue_limits(db, at_most_lock_ms);
+}
+
+enum db_status db_prepare_to_send(struct db *db, const struct statement *statement, const char *const *values,
+                                  db_result_fn *on_result, void *context, long at_most_lock_ms)
+{
+    if (!db->pg)
+        return DB_AWAY;
+    if (monotonic_us() >= db->deadline_us) {
+        db_note_error(db, "the deadline has passed", NULL);
+        return DB_TIMEOUT; /* and nothing was sent */
     }
-    AUTO_RESULT result = NULL;
-    enum db_status status = db_run_once(db, &ST_COMMIT, NULL, &result);
-    /* COMMIT was not sent, or a statement in its batch failed: the transaction is still open. */
-    if (status != DB_OK && db->pg && PQtransactionStatus(db->pg) != PQTRANS_IDLE)
-        db_rollback(db);
-    db_set_transaction(db, TRANSACTION_NONE);
-    return status == DB_OK ? db_check_commit(db, result) : status;
+    if (!enqueue_preamble(db, at_most_lock_ms) || !db_enqueue(db, statement, values, on_result, context))
+        return db_hang_up(db, PQerrorMessage(db->pg));
+    if (db->transaction == TRANSACTION_DUE)
+        db_set_transaction(db, TRANSACTION_OPEN);
+    return DB_OK;
+}
+
+enum db_status db_run_later(struct db *db, const struct statement *statement, const char *const *values,
+                            db_result_fn *on_result, void *context)
+{
+    return db_prepare_to_send(db, statement, values, on_result, context, LIMIT_MAX_MS);
 }
 
 /* Sends ROLLBACK. What is queued before it is rolled back with the rest. */
@@ -72,4 +80,75 @@ void db_rollback(struct db *db)
     if (open && db->pg)
         roll_back(db);
     db_set_transaction(db, TRANSACTION_NONE);
+}
+
+/* As db_exchange, and rolls back a transaction before this one that has failed. DB_BEHIND_FAILURE: nothing of this batch was
+ * committed. */
+static enum db_status exchange_behind(struct db *db, int64_t until_us, PGresult **ret_result,
+                                      struct reply *ret_reply)
+{
+    enum transaction transaction = db->transaction;
+    enum db_status status = db_exchange(db, until_us, ret_result, ret_reply);
+    if (db->transaction != TRANSACTION_BEHIND_FAILURE)
+        return status;
+    if (status == DB_OK) {
+        db_set_transaction(db, transaction);
+        return DB_OK;
+    }
+    db_rollback(db);
+    return DB_BEHIND_FAILURE;
+}
+
+/* As db_run. *ret_reply is about what was sent, if anything. */
+static enum db_status run(struct db *db, const struct statement *statement, const char *const *values,
+                          PGresult **ret_result, struct reply *ret_reply)
+{
+    *ret_result = NULL;
+    *ret_reply = (struct reply){.failed_at = -1};
+    enum db_status status = db_prepare_to_send(db, statement, values, NULL, NULL, LIMIT_MAX_MS);
+    if (status != DB_OK)
+        return status;
+    return exchange_behind(db, db_reply_deadline(db), ret_result, ret_reply);
+}
+
+enum db_status db_run(struct db *db, const struct statement *statement, const char *const *values,
+                      PGresult **ret_result)
+{
+    struct reply reply;
+    return run(db, statement, values, ret_result, &reply);
+}
+
+enum db_status db_run_once(struct db *db, const struct statement *statement, const char *const *values,
+                           PGresult **ret_result)
+{
+    bool connected = db->pg != NULL;
+    struct reply reply;
+    enum db_status status = run(db, statement, values, ret_result, &reply);
+    if (status != DB_AWAY || !connected)
+        return status;
+    /* A statement that the server answered with an error was not committed. COMMIT itself may fail with an error after
+     * it has taken effect, for example while it waits for a standby. */
+    return reply.turned_down && statement != &ST_COMMIT ? DB_AWAY : DB_UNKNOWN;
+}
+
+enum db_status db_ping(struct db *db)
+{
+    static const struct statement ST_PING = {"ping", "SELECT 1", 0};
+    AUTO_RESULT result = NULL;
+    return db_run(db, &ST_PING, NULL, &result);
+}
+
+enum db_status db_commit(struct db *db)
+{
+    if (db->transaction != TRANSACTION_OPEN) { /* nothing was sent, or the connection was lost before */
+        db_set_transaction(db, TRANSACTION_NONE);
+        return db->pg ? DB_OK : DB_AWAY;
+    }
+    AUTO_RESULT result = NULL;
+    enum db_status status = db_run_once(db, &ST_COMMIT, NULL, &result);
+    /* COMMIT was not sent, or a statement in its batch failed: the transaction is still open. */
+    if (status != DB_OK && db->pg && PQtransactionStatus(db->pg) != PQTRANS_IDLE)
+        db_rollback(db);
+    db_set_transaction(db, TRANSACTION_NONE);
+    return status == DB_OK ? db_check_commit(db, result) : status;
 }
