@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-#include "loadtest/explore/exec/controlled_lock.h"
 #include "loadtest/explore/exec/lock_admin.h"
 
 #include "db/postgres/connection.h"
@@ -274,25 +273,15 @@ void actor_close(struct actor *actor)
         pthread_mutex_unlock(&actor->trace->mutex);
         pthread_join(actor->thread, NULL);
     }
-    actor_close_lock(actor);
     db_free(actor->db);
     pthread_cond_destroy(&actor->go);
 }
 
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
-                   unsigned *next_process, char *ret_error, size_t size)
+                   char *ret_error, size_t size)
 {
     if (actor->state == ACTOR_CRASHED && !revive(actor))
         return text_fail(ret_error, size, "not enough memory or threads for an order");
-    if (!strategy->lock != !actor->lock || actor->cuts > 0 ||
-        (actor->lock && strcmp(actor->lock->driver->name, strategy->lock->name) != 0)) {
-        actor_close_lock(actor);
-        actor->observer.process = next_process ? ++*next_process : 0;
-        enum lock_status status = strategy->lock ? controlled_lock_open(strategy->lock, actor, &actor->lock)
-                                                 : LOCK_OK;
-        if (status != LOCK_OK)
-            return text_fail(ret_error, size, "%s: %s", strategy->lock->name, lock_status_name(status));
-    }
     db_set_deadline(actor->db, INT64_MAX, INT64_MAX);
     if (product_schema_connect(actor->db) != DB_OK)
         return text_fail(ret_error, size, "postgresql: %s", db_error(actor->db));

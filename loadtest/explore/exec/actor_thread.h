@@ -85,16 +85,16 @@ bool trace_wait(struct execution_trace *trace, int64_t until_us);
  * out of memory or threads. */
 bool actor_open(struct actor *actor, struct execution_trace *trace, uint8_t index, const char *url,
                 char *ret_error, size_t size);
-/* Sets up the actor's next order; it must not be running. A crashed actor gets a new thread. *NEXT_PROCESS counts processes, if
- * locks must take each actor for a separate process; NULL: all actors are one process. False, with RET_ERROR. */
+/* Sets up the actor's next order, for which its lock is open; it must not be running. A crashed actor gets a new thread. False, with
+ * RET_ERROR. */
 bool actor_prepare(struct actor *actor, const struct strategy *strategy, int64_t product_id, int64_t quantity,
-                   unsigned *next_process, char *ret_error, size_t size);
+                   char *ret_error, size_t size);
 /* Releases the held thread. The mutex is held. */
 void actor_release(struct actor *actor);
 /* Crashes a held actor: ends its thread, its connections, and locks in its memory. Leases on servers stay; its sessions in
  * SCHEMA's database are gone when this returns. The mutex is held, and released meanwhile. False, with SCHEMA's error. */
 bool actor_crash(struct actor *actor, struct product_schema *schema);
-/* Ends the thread, which must be held before its first step or have ended, and frees what the actor owns. */
+/* Ends the thread, which must be held before its first step or have ended, and frees what the actor owns, except its lock. */
 void actor_close(struct actor *actor);
 
 /* Called by the actor's lock, which is taken: holds the thread. False: the lock must give up. */

@@ -1,5 +1,7 @@
 /* A controlled lock wraps the strategy's lock: a wait becomes a series of single tries, and the actor is held between them. */
 #include "loadtest/explore/exec/controlled_lock.h"
+
+#include "base/text.h"
 #include "loadtest/explore/exec/lock_admin.h"
 
 #include "lock/lock_driver.h"
@@ -8,11 +10,6 @@
 #include <string.h>
 
 enum { FAR_AWAY_MS = 10 * 3600 * 1000 }; /* longer than any schedule */
-
-bool lock_has_queue(const struct lock_driver *driver)
-{
-    return driver && driver->server && driver->properties.fair;
-}
 
 struct controlled_lock {
     struct lock base;
@@ -84,8 +81,8 @@ static void close_held(struct lock *lock)
     lock_close(((struct controlled_lock *)lock)->inner);
 }
 
-enum lock_status controlled_lock_open(const struct lock_driver *driver, struct actor *actor,
-                                      struct lock **ret_lock)
+static enum lock_status open_lock(const struct lock_driver *driver, struct actor *actor,
+                                  struct lock **ret_lock)
 {
     struct controlled_lock *controlled = calloc(1, sizeof *controlled);
     enum lock_status status = controlled ? lock_open(driver, &controlled->inner) : LOCK_FAILED;
@@ -111,7 +108,7 @@ enum lock_status controlled_lock_open(const struct lock_driver *driver, struct a
     return LOCK_OK;
 }
 
-void actor_close_lock(struct actor *actor)
+void controlled_lock_close(struct actor *actor)
 {
     lock_close(actor->lock);
     actor->lock = NULL;
@@ -120,7 +117,20 @@ void actor_close_lock(struct actor *actor)
     actor->cuts = 0;
 }
 
-bool actor_cut(struct actor *actor)
+bool controlled_lock_open(struct actor *actor, const struct strategy *strategy, unsigned *next_process,
+                          char *ret_error, size_t size)
+{
+    if (!strategy->lock == !actor->lock && actor->cuts == 0 &&
+        (!actor->lock || strcmp(actor->lock->driver->name, strategy->lock->name) == 0))
+        return true;
+    controlled_lock_close(actor);
+    actor->observer.process = next_process ? ++*next_process : 0;
+    enum lock_status status = strategy->lock ? open_lock(strategy->lock, actor, &actor->lock) : LOCK_OK;
+    return status == LOCK_OK ||
+           text_fail(ret_error, size, "%s: %s", strategy->lock->name, lock_status_name(status));
+}
+
+bool controlled_lock_cut(struct actor *actor)
 {
     const struct lock_driver *driver = actor->placing.strategy->lock;
     unsigned cuts = actor->cuts + 1;
@@ -129,9 +139,9 @@ bool actor_cut(struct actor *actor)
         return false;
     struct lock_config all = lock_config, some = lock_config;
     some.redlock_urls = servers;
-    actor_close_lock(actor);
+    controlled_lock_close(actor);
     lock_configure(&some);
-    enum lock_status status = controlled_lock_open(driver, actor, &actor->lock);
+    enum lock_status status = open_lock(driver, actor, &actor->lock);
     lock_configure(&all);
     actor->cuts = cuts;
     actor->servers = servers;

@@ -6,15 +6,13 @@
 
 #include "loadtest/explore/exec/actor_thread.h"
 
-/* Do waiters of a lock of DRIVER have places in a queue on its server, which they keep while they sleep? NULL: no lock. */
-bool lock_has_queue(const struct lock_driver *driver);
-
-/* Opens a controlled lock of DRIVER for ACTOR. The caller frees *RET_LOCK by lock_close. */
-enum lock_status controlled_lock_open(const struct lock_driver *driver, struct actor *actor,
-                                      struct lock **ret_lock);
+/* Opens the lock of STRATEGY for ACTOR's next order, unless it is open. *NEXT_PROCESS counts processes, if locks must take each actor
+ * for a separate process; NULL: all actors are one process. False, with RET_ERROR. */
+bool controlled_lock_open(struct actor *actor, const struct strategy *strategy, unsigned *next_process,
+                          char *ret_error, size_t size);
 /* Closes the actor's handle, if it has one. */
-void actor_close_lock(struct actor *actor);
+void controlled_lock_close(struct actor *actor);
 /* Makes one more server of the actor's lock unreachable for it, until its next order. False: the lock has no such server. */
-bool actor_cut(struct actor *actor);
+bool controlled_lock_cut(struct actor *actor);
 
 #endif

@@ -1,9 +1,10 @@
-/* The life of an execution: threads and connections, a fresh state, the enabled transitions, and the end of a schedule. How one
- * transition runs is in loadtest/explore/exec/execute_transition.c. */
+/* The life of a schedule: a fresh state, the enabled transitions, and the end. How one transition runs is in
+ * loadtest/explore/exec/execute_transition.c, how an execution opens in loadtest/explore/exec/open_execution.c. */
 #include "loadtest/explore/exec/execution.h"
 #include "base/clock.h"
 
 #include "base/hash.h"
+#include "loadtest/explore/exec/controlled_lock.h"
 #include "loadtest/explore/exec/fault_transitions.h"
 #include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/exec/lock_admin.h"
@@ -11,75 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_TRIES = 5, END_US = 30000000 }; /* an order that nobody holds ends long before */
+enum { END_US = 30000000 }; /* an order that nobody holds ends long before */
 
-/* ---- opening and closing -------------------------------------------------------------------------------------- */
-
-/* One order alone, with ample stock. */
-static bool learn_profile(struct execution *execution)
-{
-    struct execution_settings settings = execution->settings;
-    struct transition alone = {0, TRANSITION_STEP}, transitions[ENABLED_MAX];
-    execution->settings.actors = 1;
-    execution->settings.faults = 0;
-    execution->settings.stock = settings.quantities[0];
-    bool well;
-    int tries = 0;
-    do { /* a first connection may take longer than the single try that a lock has here */
-        well = execution_start(execution);
-        while (well && execution_enabled(execution, transitions) > 0)
-            well = execution_apply(execution, alone);
-        well = well && execution_end(execution);
-    } while (well && execution->ending.outcomes[0] != ORDER_CREATED && ++tries < FIRST_TRIES);
-    execution->settings = settings;
-    if (!well)
-        return false;
-    enum outcome alone_it = execution->ending.outcomes[0];
-    if (alone_it != ORDER_CREATED) {
-        const char *why = execution->actors[0].placing.result.error;
-        /* An unreachable or slow server says nothing about the strategy. */
-        execution->fails_alone = alone_it != ORDER_BACKEND_UNAVAILABLE &&
-                                 (alone_it != ORDER_LOCK_TIMEOUT || !settings.strategy->lock);
-        return execution_fail(
-            execution, "an order without competitors ends as %s%s%s%s", outcome_name(alone_it),
-            alone_it == ORDER_SOLD_OUT ? ", although enough units are left" : "", *why ? ": " : "", why);
-    }
-    for (size_t i = 0; i < execution->trace.event_count && execution->profile_length < PROFILE_MAX; i++)
-        if (execution->trace.events[i].what < STEP_COUNT)
-            execution->profile[execution->profile_length++] = execution->trace.events[i].what;
-    if (execution->profile_length > 0)
-        execution->trace.last_step = execution->profile[execution->profile_length - 1];
-    return true;
-}
-
-bool execution_open(struct execution *execution, struct product_schema *schema, const char *url,
-                    const struct execution_settings *settings)
-{
-    *execution = (struct execution){.settings = *settings, .schema = schema};
-    trace_init(&execution->trace);
-    for (size_t i = 0; settings->records && i < settings->actors; i++)
-        execution->trace.recorders[i] = recorder_new(); /* NULL: out of memory, and nothing is recorded */
-    for (size_t i = 0; i < settings->actors; i++)
-        if (!actor_open(&execution->actors[i], &execution->trace, (uint8_t)i, url, execution->error,
-                        sizeof execution->error)) {
-            execution->settings.actors = i;
-            execution_close(execution);
-            return false;
-        }
-    enum lock_status status = lock_admin_open(settings->strategy->lock, &execution->lock_admin);
-    /* In one process a local lock in front would hide that what is behind it has ended. */
-    execution->own_processes = settings->faults & SHOWN_BY_SECOND_PROCESS ||
-                               (settings->faults & (SHOWN_BY_EXPIRY | SHOWN_BY_CRASH) &&
-                                execution->lock_admin &&
-                                settings->strategy->guarantee == GUARANTEE_WHILE_LEASE_HOLDS);
-    if (status != LOCK_OK)
-        snprintf(execution->error, sizeof execution->error, "%s: %s", settings->strategy->lock->name,
-                 lock_status_name(status));
-    else if (learn_profile(execution))
-        return true;
-    execution_close(execution);
-    return false;
-}
+/* ---- closing -------------------------------------------------------------------------------------------------- */
 
 /* Holds nobody any longer: each order that has not ended runs to its end. With ONLY_BEGUN, orders that have not begun do not
  * begin. *RET_STUCK: one of them was waiting. False: an order does not end, and the execution is lost. */
@@ -122,17 +57,14 @@ void execution_close(struct execution *execution)
 {
     if (!end_what_has_begun(execution))
         return;
-    for (size_t i = 0; i < execution->settings.actors; i++)
+    for (size_t i = 0; i < execution->settings.actors; i++) {
         actor_close(&execution->actors[i]);
+        controlled_lock_close(&execution->actors[i]);
+    }
     trace_destroy(&execution->trace);
     lock_close(execution->lock_admin);
     execution->lock_admin = NULL;
     execution->settings.actors = 0;
-}
-
-bool execution_database_error(struct execution *execution)
-{
-    return execution_fail(execution, "postgresql: %s", execution->schema->error);
 }
 
 /* The number of the last order's process. It is never used again, because a lock's gate in this process (lock/process_gate.h)
@@ -157,11 +89,15 @@ bool execution_start(void *self)
     execution->ending = (struct ending){0};
     execution->fails_alone = false;
     execution->restarts = 0;
-    for (size_t i = 0; i < execution->settings.actors; i++)
-        if (!actor_prepare(&execution->actors[i], execution->settings.strategy, execution->schema->product_id,
-                           execution->settings.quantities[i], execution->own_processes ? &last_process : NULL,
-                           execution->error, sizeof execution->error))
+    for (size_t i = 0; i < execution->settings.actors; i++) {
+        struct actor *actor = &execution->actors[i];
+        if (!controlled_lock_open(actor, execution->settings.strategy,
+                                  execution->own_processes ? &last_process : NULL, execution->error,
+                                  sizeof execution->error) ||
+            !actor_prepare(actor, execution->settings.strategy, execution->schema->product_id,
+                           execution->settings.quantities[i], execution->error, sizeof execution->error))
             return false;
+    }
     return true;
 }
 
@@ -237,11 +173,6 @@ bool execution_read_stock(struct execution *execution, int64_t *ret_stock)
         return execution_database_error(execution);
     *ret_stock = audit.left;
     return true;
-}
-
-bool execution_has_reported(const struct execution *execution, size_t actor, uint8_t what)
-{
-    return trace_last(&execution->trace, 0, actor, what) != NO_EVENT;
 }
 
 /* Releases a lock that an order leaked, because it would block every further schedule. */

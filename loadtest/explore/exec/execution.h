@@ -104,9 +104,13 @@ uint8_t execution_next_step(const struct execution *execution, unsigned actor, s
 /* Writes a message to ERROR, and returns false, for its caller to return. */
 #define execution_fail(execution, ...) text_fail((execution)->error, sizeof(execution)->error, __VA_ARGS__)
 /* The same with the schema's last error. */
-bool execution_database_error(struct execution *execution);
+#define execution_database_error(execution)                                                                  \
+    execution_fail(execution, "postgresql: %s", (execution)->schema->error)
 
 /* Has ACTOR reported WHAT, an enum step or EVENT_…, in this schedule? */
-bool execution_has_reported(const struct execution *execution, size_t actor, uint8_t what);
+static inline bool execution_has_reported(const struct execution *execution, size_t actor, uint8_t what)
+{
+    return trace_last(&execution->trace, 0, actor, what) != NO_EVENT;
+}
 
 #endif

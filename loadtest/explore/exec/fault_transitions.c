@@ -173,7 +173,7 @@ static bool restart(struct execution *execution, struct actor *actor)
 
 static bool cut(struct execution *execution, struct actor *actor)
 {
-    if (!actor_cut(actor))
+    if (!controlled_lock_cut(actor))
         return execution_fail(execution, "a server cannot be made unreachable");
     trace_event(&execution->trace, actor->index, EVENT_CUT, STEP_NO_VALUE);
     return true;

@@ -31,6 +31,11 @@ static enum grant_end grant_end_of(const struct lock_driver *driver)
     return NEVER;
 }
 
+bool lock_has_queue(const struct lock_driver *driver)
+{
+    return driver && driver->server && driver->properties.fair;
+}
+
 bool lock_admin_can_expire(const struct lock_driver *driver)
 {
     return driver && driver->properties.carrier != CARRIER_NONE;

@@ -5,6 +5,9 @@
 
 #include "loadtest/explore/exec/actor_thread.h"
 
+/* Do waiters of a lock of DRIVER have places in a queue on its server, which they keep while they sleep? NULL: no lock. */
+bool lock_has_queue(const struct lock_driver *driver);
+
 /* Can the lease, session or connection of such a lock end while it is held? */
 bool lock_admin_can_expire(const struct lock_driver *driver);
 

@@ -1,7 +1,7 @@
 /* Replays the events of a schedule on a model of the lock: its holders, and the queue of those that wait for it. */
 #include "loadtest/explore/explain/lock_waits.h"
 
-#include "loadtest/explore/exec/controlled_lock.h"
+#include "loadtest/explore/exec/lock_admin.h"
 #include "lock/lab.h"
 
 #include <string.h>

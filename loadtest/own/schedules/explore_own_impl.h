@@ -101,6 +101,8 @@ enum verdict explore_own_judge(const struct explore_own *explore, const struct r
 bool explore_own_is_doubtful(const struct explore_own *explore, const struct run_record *record);
 /* Counts the schedule, and returns what explore_own_judge returns. */
 enum verdict explore_own_count(struct explore_own *explore, const struct run_record *record);
+/* Runs the first schedule, which is that of the lowest requests first. */
+bool explore_own_run_first(struct explore_own *explore);
 /* Runs single requests, and then all, before anything counts. */
 bool explore_own_warm_up(struct explore_own *explore);
 /* Runs every schedule, within the limits. */

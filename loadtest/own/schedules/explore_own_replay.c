@@ -13,19 +13,6 @@ enum { REPLAY_TRIES = 3 };
 
 enum repetition { REPEATED, ENDED_OTHERWISE, NOT_FOLLOWED };
 
-bool explore_own_follow(struct explore_own *explore, const struct counterexample *path, bool reads_stock)
-{
-    struct transition choices[ENABLED_MAX];
-    bool well = explore_own_start(explore, path->occupied, path->frees, reads_stock);
-    for (size_t i = 0; i < path->length && well; i++) {
-        size_t count = runner_enabled(explore->runner, choices), at = 0;
-        while (at < count && memcmp(&choices[at], &path->transitions[i], sizeof choices[at]) != 0)
-            at++;
-        well = at < count && runner_apply(explore->runner, choices[at]);
-    }
-    return well;
-}
-
 /* Runs the schedule of a counterexample once more. NOT_FOLLOWED: a request was not held where it was before. */
 static enum repetition repeat(struct explore_own *explore, const struct counterexample *worst,
                               bool reads_stock)

@@ -43,34 +43,6 @@ static void note_silence(struct explore_own *explore)
     }
 }
 
-/* Runs the first schedule, which is that of the lowest requests first. */
-static bool run_first(struct explore_own *explore)
-{
-    struct transition choices[ENABLED_MAX];
-    bool well = runner_start(explore->runner);
-    while (well && runner_enabled(explore->runner, choices) > 0 &&
-           (choices[0].kind == TRANSITION_STEP || choices[0].kind == TRANSITION_TIMEOUT))
-        well = runner_apply(explore->runner, choices[0]);
-    return well && runner_end(explore->runner);
-}
-
-/* A service that has just started is slow at first, so it gets one request alone. */
-static bool warm_up_again(struct explore_own *explore)
-{
-    runner_occupy(explore->runner, 0, false);
-    runner_set(explore->runner, 1, false);
-    return run_first(explore);
-}
-
-bool explore_own_start(struct explore_own *explore, size_t occupied, bool frees, bool reads_stock)
-{
-    if ((occupied > 0 || runner_starts_again(explore->runner)) && !warm_up_again(explore))
-        return false;
-    runner_occupy(explore->runner, occupied, frees);
-    runner_set(explore->runner, (size_t)explore->requests, reads_stock);
-    return runner_start(explore->runner);
-}
-
 static bool start(void *self)
 {
     struct explore_own *explore = self;
@@ -107,74 +79,6 @@ static uint64_t fingerprint(void *self)
     return runner_fingerprint(((struct explore_own *)self)->runner);
 }
 
-static bool is_sold(const struct shop_answer *answer)
-{
-    return answer->meaning == SHOP_SOLD;
-}
-
-enum verdict explore_own_judge(const struct explore_own *explore, const struct run_record *record)
-{
-    struct check_answers answers = {0};
-    for (int64_t i = 0; i < explore->requests; i++) {
-        enum shop_meaning meaning = record->answers[i].meaning;
-        answers.acknowledged += meaning == SHOP_SOLD;
-        answers.refused += meaning == SHOP_REFUSED;
-        answers.unclear += meaning == SHOP_UNCLEAR;
-    }
-    struct check_counts counts = check_counts_of(&explore->description, &explore->before, &record->after,
-                                                 &answers);
-    counts.turned_away &= !record->faulted;
-    /* Which answers fail in one schedule says nothing about their share. */
-    counts.failing = false;
-    enum verdict verdict = check_verdict(&counts, explore->allowed);
-    return record->stuck && verdict < VERDICT_STUCK ? VERDICT_STUCK : verdict;
-}
-
-/* ACTOR waited in vain for a lock that the search let another request keep. */
-static bool gave_up(const struct run_record *record, int64_t actor)
-{
-    for (size_t i = 0; i < record->count; i++)
-        if (record->steps[i].kind == TRANSITION_TIMEOUT && record->steps[i].actor == (unsigned)actor)
-            return true;
-    return false;
-}
-
-enum verdict explore_own_count(struct explore_own *explore, const struct run_record *record)
-{
-    unsigned sold = 0, stepped = 0;
-    for (unsigned i = 0; i < (unsigned)explore->requests; i++)
-        sold |= is_sold(&record->answers[i]) ? 1U << i : 0;
-    for (size_t i = 0; i < record->count; i++)
-        stepped |= 1U << record->steps[i].actor;
-    explore->schedules++;
-    explore->deadlocks += record->deadlock;
-    for (int64_t i = 0; i < explore->requests && !record->faulted && explore->occupied == 0; i++) {
-        explore->answers++;
-        if (record->answers[i].meaning != SHOP_UNCLEAR)
-            continue;
-        if (explore->unclear++ == 0)
-            explore->first_unclear = record->answers[i];
-        explore->gave_up += gave_up(record, i);
-    }
-    explore->faulted |= record->faulted;
-    explore->unseen |= sold & ~stepped;
-    explore->slept |= record->slept;
-    if (record->polls_on && (!*explore->polled || record->polls_unknown > explore->polls_unknown))
-        memcpy(explore->polled, record->polled, sizeof explore->polled);
-    explore->polls_unknown |= record->polls_unknown;
-    if (!*explore->repeated)
-        memcpy(explore->repeated, record->repeated, sizeof explore->repeated);
-    if (!*explore->stranger) {
-        memcpy(explore->stranger, record->stranger, sizeof explore->stranger);
-        memcpy(explore->host, record->host, sizeof explore->host);
-    }
-    if (!*explore->overtaken)
-        memcpy(explore->overtaken, record->inside, sizeof explore->overtaken);
-    if (!*explore->overtaken_open)
-        memcpy(explore->overtaken_open, record->inside_open, sizeof explore->overtaken_open);
-    return explore_own_judge(explore, record);
-}
-
 static bool is_worse(const struct counterexample *one, const struct counterexample *other)
 {
     return one->verdict > other->verdict ||
@@ -206,25 +110,6 @@ static void keep(struct explore_own *explore, enum verdict verdict)
 }
 
 /* ---- the search --------------------------------------------------------------------------------------------------------- */
-
-bool explore_own_is_doubtful(const struct explore_own *explore, const struct run_record *record)
-{
-    const struct shop_answer *doubtful = NULL;
-    int64_t acknowledged = 0, sold = record->after.sold - explore->before.sold;
-    for (int64_t i = 0; i < explore->requests; i++) {
-        const struct shop_answer *answer = &record->answers[i];
-        acknowledged += is_sold(answer) ? explore->description.units : 0;
-        if (is_sold(answer) && *answer->hint)
-            doubtful = answer;
-    }
-    if (!doubtful || acknowledged <= sold || explore_own_judge(explore, record) != VERDICT_ANSWERS_LOST)
-        return false;
-    shop_complain(
-        &explore->description, "request",
-        "was answered with %ld, and nothing was sold: %.120s. The file does not say what that means. Add %s",
-        doubtful->status, doubtful->text, doubtful->hint);
-    return true;
-}
 
 /* One request acted between two statements of another. */
 static bool takes_turns(const struct run_record *record)
@@ -310,13 +195,13 @@ bool explore_own_warm_up(struct explore_own *explore)
     runner_set(explore->runner, 1, false);
     for (int i = 0; i < 2; i++) { /* the first may open connections */
         runner_watch(explore->runner, i > 0);
-        if (!run_first(explore) || hangs_alone(explore))
+        if (!explore_own_run_first(explore) || hangs_alone(explore))
             return false;
     }
     runner_watch(explore->runner, false);
     const struct run_record *record = runner_record(explore->runner);
     bool orders = record->count > 0 && record->after.sold > explore->before.sold,
-         works = orders && is_sold(&record->answers[0]);
+         works = orders && record->answers[0].meaning == SHOP_SOLD;
     if (!orders)
         say_no_order(explore, record);
     else if (!works)
@@ -325,7 +210,8 @@ bool explore_own_warm_up(struct explore_own *explore)
     runner_learn(explore->runner);
     runner_set(explore->runner, (size_t)explore->requests, false);
     struct shop_nature nature;
-    if (!works || !run_first(explore) || !shop_database_routines(explore->database, &explore->routines) ||
+    if (!works || !explore_own_run_first(explore) ||
+        !shop_database_routines(explore->database, &explore->routines) ||
         !shop_database_nature(explore->database, &nature))
         return false;
     runner_set_nature(explore->runner, &nature);
