@@ -17,7 +17,7 @@ const LEGEND = [
   ["lock", "takes the lock"],
   ["row", "waits for the row", ", which another order has locked"],
   ["read", "reads (the number is the stock that it read)"],
-  ["think", "think time"],
+  ["think", "pauses", " (think time)"],
   ["write", "writes"],
   ["insert", "inserts the order"],
   ["commit", "commits", ", with all that it sends together with COMMIT"],

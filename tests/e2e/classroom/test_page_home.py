@@ -136,6 +136,10 @@ def test_the_story_by_clicks(visitor, shop):
     assert "did not exist" in page.text("story-text")
     assert settings(shop) == ("read-write", 20, 3)
     page.wait(lambda: page.text("story-settings") == f"Set for the shared product: read-write, think time 20 ms, stock 3. {BEFORE}", "what is set is told")
+    page.wait(lambda: page.find("lanes").is_displayed() and page.all("#lanes .witness"), "the sale is drawn")
+    wide = "const of = (name) => document.querySelector(name).getBoundingClientRect().width; return of('#lanes svg') / of('.lanes-scroll')"
+    page.wait(lambda: page.driver.execute_script(wide) > 0.9, "in the whole width")
+    assert len(page.all("#lanes .order")) == books["orders"] and not page.find("zoom-fit").is_displayed()
     fits(page, "home-sold")
 
     page.click("story-why")
