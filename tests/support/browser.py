@@ -65,6 +65,15 @@ return [...document.querySelectorAll("button, select, input, summary, a, .line")
   .map((e) => e.id || e.textContent);
 """
 
+HOLD_CALLS = """
+const [method, path] = arguments;
+window.heldCalls = [];
+window.unheldFetch = window.fetch;
+window.fetch = (...call) =>
+  call[1]?.method === method && call[0] === path
+    ? new Promise((send) => window.heldCalls.push(send)).then(() => window.unheldFetch(...call))
+    : window.unheldFetch(...call);
+"""
 EXPECT_CLICK = """
 const [element] = arguments;
 element.scrollIntoView({ block: "center" });
@@ -170,6 +179,15 @@ class Browser:
             yield
         finally:
             self.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+
+    @contextlib.contextmanager
+    def calls_held(self, method, path):
+        """Calls of the page with this method and path are sent only afterwards. Yields a function: is one of them waiting?"""
+        self.driver.execute_script(HOLD_CALLS, method, path)
+        try:
+            yield lambda: self.driver.execute_script("return heldCalls.length > 0")
+        finally:
+            self.driver.execute_script("heldCalls.splice(0).forEach((send) => send()); window.fetch = unheldFetch")
 
     def pdf(self):
         """What the printer gets."""

@@ -156,15 +156,17 @@ async function load(run, { status, results, stop }, failed) {
   }; // prettier-ignore
   let stopped = false;
   let now = null;
+  const end = () => call("DELETE", `/runs/${now.id}`).catch((problem) => failed(problem.message));
   stop.onclick = () => {
     stopped = true;
-    if (now) call("DELETE", `/runs/${now.id}`).catch((problem) => failed(problem.message));
+    if (now) end();
   };
   results.replaceChildren(made);
   stop.hidden = false;
   let shownRows = 0;
   try {
     now = await started(order, status, () => stopped);
+    if (now && stopped) await end(); // Stop was pressed while the call that starts it was on its way
     while (now) {
       for (; shownRows < now.rows.length; shownRows++) add(now.rows[shownRows]);
       if (now.state !== "running") break;

@@ -102,6 +102,8 @@ async function start(shop) {
   while (waiting) {
     try {
       const run = await call("POST", "/runs", order);
+      mine = run.id;
+      if (!waiting) await cancel(); // it was pressed while this call was on its way
       const names = order.strategies.length === 1 ? order.strategies[0] : plural(order.strategies.length, "strategy", "strategies");
       const think = order.think_ms < byId("think").valueAsNumber ? ` Its think time is ${order.think_ms} ms, the most that a load may have.` : "";
       tell(`Load: ${names}, ${plural(order.connections, "connection", "connections")}, ${plural(order.instances, "process", "processes")}.${think}`);

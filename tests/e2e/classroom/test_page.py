@@ -279,6 +279,16 @@ def test_a_run_is_cancelled(page):
     page.wait(lambda: page.figure("stock") == 100, "the sale is as before")
 
 
+def test_a_run_is_cancelled_before_its_start_is_answered(page, shop):
+    page.enter("load-seconds", 30)
+    with page.calls_held("POST", "/runs") as sent:
+        page.click("load-start")
+        page.wait(sent, "the call that starts the load waits")
+        page.click("load-cancel")
+    page.wait_text("log", "The run was cancelled")
+    page.wait(lambda: page.find("load-start").is_displayed() and page.find("load-start").is_enabled(), "another can be started")
+
+
 def test_runs_are_exported(page, downloads):
     pick(page, "read-write")
     run_load(page)

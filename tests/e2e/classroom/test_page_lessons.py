@@ -336,6 +336,18 @@ def test_a_load_can_be_stopped(visit):
     page.wait(lambda: "stopped" in page.all(".run[data-run*=compare] [role=status]")[0].text, "the load is stopped", 60)
 
 
+def test_a_load_can_be_stopped_before_its_start_is_answered(visit, shop):
+    page = visit("06-row-locks-and-versions")
+    with page.calls_held("POST", "/runs") as sent:
+        page.click(".run[data-run*=compare] .go-run")
+        page.wait(sent, "the call that starts the load waits")
+        page.click(".run[data-run*=compare] button:not(.go-run)")
+    page.wait(lambda: page.all(".run[data-run*=compare] [role=status]")[0].text == "The load was stopped.", "the load is stopped", 60)
+    another = shop.post("/runs", {"strategies": ["mutex"], "product_id": 1, "duration_ms": 1000})
+    assert another.status == 202, f"the place of the only load is free: {another}"
+    shop.call("DELETE", f"/runs/{another.json['id']}")
+
+
 def test_without_its_server_a_lesson_shows_what_the_terminal_prints(visit, shop):
     page = visit("01-lost-update")
     with page.without("/steps"):
