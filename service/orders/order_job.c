@@ -1,15 +1,10 @@
-/* The order job: the HTTP thread puts it into the admission queue; a worker takes it out, has it placed, and frees it. */
+/* The order job on the HTTP thread, which puts it into the admission queue. A worker takes it out (place_orders.c). */
 #include "service/orders/order_job.h"
 
 #include "service/http/problem.h"
-#include "service/orders/order_reply.h"
-#include "service/orders/order_worker.h"
-#include "service/orders/place_orders.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---- on the HTTP thread -------------------------------------------------------------------------------------- */
 
 void order_job_close(struct order_job *job)
 {
@@ -73,61 +68,4 @@ void order_job_queue_echo(struct order_pipeline *pipeline, struct exchange *x,
                           const struct order_request *request, json_t *body)
 {
     queue_job(pipeline, x, request, body, &(const struct queued_order){0}, true);
-}
-
-/* ---- on a worker --------------------------------------------------------------------------------------------- */
-
-/* False: memory is out, and the job is answered. */
-static bool begin_work(struct order_job *job, struct order_batch *batch, struct order_worker *worker)
-{
-    job->work = calloc(1, sizeof *job->work);
-    if (!job->work) {
-        reply_problem(job->x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
-        return false;
-    }
-    job->work->job = job;
-    job->work->batch = batch;
-    job->work->worker = worker;
-    return true;
-}
-
-/* In a class a sandbox can go to another learner while orders of the previous learner wait. These must not be placed in
- * the new learner's sale. Refuses them, moves the other orders to the front, and returns the number of the others. */
-static size_t begin_all(struct order_job **jobs, size_t count, struct order_batch *batch,
-                        struct order_worker *worker)
-{
-    size_t left = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct order_job *job = jobs[i];
-        if (!worker->pipeline->may_order(job->x, job->request.product_id) || !begin_work(job, batch, worker))
-            continue;
-        jobs[i] = jobs[left];
-        jobs[left++] = job;
-    }
-    return left;
-}
-
-void order_jobs_run(struct order_batch *batch, struct order_worker *worker)
-{
-    struct order_job *jobs[ORDER_BATCH_MAX], *first = (struct order_job *)batch->orders;
-    size_t all = 0, count;
-    bool in_turn = false;
-    struct queued_order *order = batch->orders;
-    do { /* a batch has one order at least */
-        jobs[all++] = (struct order_job *)order;
-        order = order->next;
-    } while (order);
-    if (batch->expired)
-        reply_problem(first->x, PROBLEM_OVERLOADED, NULL,
-                      "the order's deadline passed while it waited in the admission queue; order again");
-    else if (first->echo)
-        order_reply_echo(first->x, &first->request);
-    else if ((count = begin_all(jobs, all, batch, worker)) > 1 &&
-             (in_turn = batch->settings.strategy->combining == COMBINE_IN_TURN))
-        place_in_turn(jobs, count, batch, worker);
-    else if (count > 0)
-        place_orders(jobs, count, batch, worker);
-    admission_end(worker->pipeline->queue, batch);
-    for (size_t i = in_turn ? count : 0; i < all; i++)
-        order_job_close(jobs[i]);
 }

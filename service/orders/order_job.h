@@ -2,9 +2,7 @@
 #ifndef OVERSELL_SERVICE_ORDERS_ORDER_JOB_H
 #define OVERSELL_SERVICE_ORDERS_ORDER_JOB_H
 
-#include "service/engine/create_order.h"
 #include "service/http/server.h"
-#include "service/orders/order_observer.h"
 #include "service/orders/order_pipeline.h"
 
 /* The longest Idempotency-Key of a learner: it is stored with the id of the learner's product. */
@@ -17,17 +15,8 @@ struct order_job {
     json_t *body; /* owns the request's strings; NULL if it has none */
     struct order_request request;
     char *key;               /* the learner's Idempotency-Key as it is stored, or NULL */
-    struct order_work *work; /* while a worker has it: a waiting order needs less memory */
+    struct order_work *work; /* place_orders.c, while a worker has it: a waiting order needs less memory */
     bool echo;               /* reply with the request, and place no order */
-};
-
-/* What placing an order needs in addition. */
-struct order_work {
-    struct order_job *job;
-    struct order_batch *batch;
-    struct order_worker *worker;
-    struct order_observer observer;
-    struct placing placing;
 };
 
 /* Puts the order of a request that was handed over (http_hand_over) into the admission queue, or replies with an error if
@@ -39,9 +28,6 @@ void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const 
 /* The same for a request that takes the path of an order but places none: the worker replies with the request. */
 void order_job_queue_echo(struct order_pipeline *pipeline, struct exchange *x,
                           const struct order_request *request, json_t *body);
-
-/* For a worker: places the orders of the batch, ends the batch, and answers and frees the jobs. */
-void order_jobs_run(struct order_batch *batch, struct order_worker *worker);
 
 /* Sends the answer unless that was done, and frees the job. */
 void order_job_close(struct order_job *job);

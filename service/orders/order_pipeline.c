@@ -3,8 +3,26 @@
 
 #include "service/classroom/sandbox.h"
 #include "service/orders/order_worker.h"
+#include "service/orders/place_orders.h"
 
 #include <stdlib.h>
+
+/* The thread of a worker. It ends once the admission queue is closed and empty. */
+static void *pipeline_work(void *arg)
+{
+    struct order_worker *worker = arg;
+    struct order_batch batch;
+    while (admission_next(worker->pipeline->queue, &batch))
+        place_orders(&batch, worker);
+    return NULL;
+}
+
+static bool start_worker(struct order_pipeline *p, int id)
+{
+    struct order_worker *worker = &p->workers[id];
+    return order_worker_prepare(worker, p, id) &&
+           pthread_create(&worker->thread, NULL, pipeline_work, worker) == 0;
+}
 
 /* Ends the threads of the first COUNT workers and frees all workers. */
 static void end_workers(struct order_pipeline *p, int count)
@@ -28,7 +46,7 @@ static bool start_workers(struct order_pipeline *p)
         free(p->traces);
         return false;
     }
-    while (count < workers && order_worker_start(&p->workers[count], p, count))
+    while (count < workers && start_worker(p, count))
         count++;
     if (count < workers)
         end_workers(p, count);

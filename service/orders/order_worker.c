@@ -1,21 +1,10 @@
-/* An order worker: a thread that takes orders from the admission queue and places them with its own connections. */
+/* What an order worker owns: its connections, its lock handles and its traces. */
 #include "service/orders/order_worker.h"
-
-#include "service/orders/order_job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static void *run(void *arg)
-{
-    struct order_worker *worker = arg;
-    struct order_batch batch;
-    while (admission_next(worker->pipeline->queue, &batch))
-        order_jobs_run(&batch, worker);
-    return NULL;
-}
-
-bool order_worker_start(struct order_worker *worker, struct order_pipeline *pipeline, int id)
+bool order_worker_prepare(struct order_worker *worker, struct order_pipeline *pipeline, int id)
 {
     char name[64];
     snprintf(name, sizeof name, "oversell orders %d", id);
@@ -24,8 +13,7 @@ bool order_worker_start(struct order_worker *worker, struct order_pipeline *pipe
     worker->db = db_new(pipeline->config->database_url, name);
     worker->locks = calloc(strategy_count, sizeof worker->locks[0]);
     worker->traces = pipeline->traces[id] = trace_ring_new(1 + TRACES_MAX / (int)pipeline->config->workers);
-    return worker->db && worker->locks && worker->traces &&
-           pthread_create(&worker->thread, NULL, run, worker) == 0;
+    return worker->db && worker->locks && worker->traces;
 }
 
 void order_worker_release(struct order_worker *worker)

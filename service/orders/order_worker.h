@@ -1,4 +1,4 @@
-/* An order worker: a thread that takes orders from the admission queue and places them with its own connections. */
+/* An order worker: a thread of the order pipeline, which places orders with its own connections. */
 #ifndef OVERSELL_SERVICE_ORDERS_ORDER_WORKER_H
 #define OVERSELL_SERVICE_ORDERS_ORDER_WORKER_H
 
@@ -23,9 +23,8 @@ struct order_worker {
     uint64_t round_trips;
 };
 
-/* Prepares WORKER, which is zeroed, and starts its thread. False: out of memory or threads; then it still has to be released.
- * The thread ends once the admission queue is closed and empty. */
-bool order_worker_start(struct order_worker *worker, struct order_pipeline *pipeline, int id);
+/* Prepares WORKER, which is zeroed, for its thread. False: out of memory; then it still has to be released. */
+bool order_worker_prepare(struct order_worker *worker, struct order_pipeline *pipeline, int id);
 /* Frees what the worker owns, after its thread has ended or if it was not started. */
 void order_worker_release(struct order_worker *worker);
 

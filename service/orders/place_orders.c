@@ -1,16 +1,30 @@
-/* From a batch to the engine: gives the orders the worker's connections, has their strategy place them, and replies. */
+/* On a worker, from a batch to the engine and back: gives the orders the worker's connections, has their strategy place them,
+ * replies, and frees their jobs. */
 #include "service/orders/place_orders.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "db/schema/migrate.h"
 #include "service/engine/batch.h"
+#include "service/http/problem.h"
 #include "service/orders/metrics.h"
+#include "service/orders/order_job.h"
+#include "service/orders/order_observer.h"
 #include "service/orders/order_reply.h"
 #include "service/write_behind/place_in_redis.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* What placing an order needs, in addition to its job. */
+struct order_work {
+    struct order_job *job;
+    struct order_batch *batch;
+    struct order_worker *worker;
+    struct order_observer observer;
+    struct placing placing;
+};
 
 /* Fills in all that the engine and the observer need to know, except the lock and the connection to Redis. */
 static void begin(struct order_job *job, const struct order_batch *batch, const struct order_worker *worker,
@@ -105,8 +119,10 @@ static void report(struct order_job *job, struct order_worker *worker, uint64_t 
                    outcome_name(result->outcome), result->error, job->x->request_id);
 }
 
-void place_orders(struct order_job *const *jobs, size_t count, const struct order_batch *batch,
-                  struct order_worker *worker)
+/* Places COUNT (1 to ORDER_BATCH_MAX) orders, together if their strategy combines orders, and replies to each. The jobs stay the
+ * caller's. */
+static void place_at_once(struct order_job *const *jobs, size_t count, const struct order_batch *batch,
+                          struct order_worker *worker)
 {
     const struct strategy *strategy = batch->settings.strategy;
     enum lock_status lock_status;
@@ -181,8 +197,10 @@ static void finish(struct order_job *job)
     order_job_close(job);
 }
 
-void place_in_turn(struct order_job *const *jobs, size_t count, struct order_batch *batch,
-                   struct order_worker *worker)
+/* Places COUNT orders one after the other on one connection, each in its own transaction: the next one begins while PostgreSQL
+ * still commits the one before. Ends, answers and frees each as soon as it is known what became of it. */
+static void place_in_turn(struct order_job *const *jobs, size_t count, struct order_batch *batch,
+                          struct order_worker *worker)
 {
     size_t finished = 0;
     worker->round_trips = db_round_trips(worker->db);
@@ -197,4 +215,61 @@ void place_in_turn(struct order_job *const *jobs, size_t count, struct order_bat
     }
     for (; finished < count; finished++)
         finish(jobs[finished]);
+}
+
+/* ---- a batch ------------------------------------------------------------------------------------------------- */
+
+/* False: memory is out, and the job is answered. */
+static bool begin_work(struct order_job *job, struct order_batch *batch, struct order_worker *worker)
+{
+    job->work = calloc(1, sizeof *job->work);
+    if (!job->work) {
+        reply_problem(job->x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
+        return false;
+    }
+    job->work->job = job;
+    job->work->batch = batch;
+    job->work->worker = worker;
+    return true;
+}
+
+/* In a class a sandbox can go to another learner while orders of the previous learner wait. These must not be placed in
+ * the new learner's sale. Refuses them, moves the other orders to the front, and returns the number of the others. */
+static size_t begin_all(struct order_job **jobs, size_t count, struct order_batch *batch,
+                        struct order_worker *worker)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct order_job *job = jobs[i];
+        if (!worker->pipeline->may_order(job->x, job->request.product_id) || !begin_work(job, batch, worker))
+            continue;
+        jobs[i] = jobs[left];
+        jobs[left++] = job;
+    }
+    return left;
+}
+
+void place_orders(struct order_batch *batch, struct order_worker *worker)
+{
+    struct order_job *jobs[ORDER_BATCH_MAX], *first = (struct order_job *)batch->orders;
+    size_t all = 0, count;
+    bool in_turn = false;
+    struct queued_order *order = batch->orders;
+    do { /* a batch has one order at least */
+        jobs[all++] = (struct order_job *)order;
+        order = order->next;
+    } while (order);
+    if (batch->expired)
+        reply_problem(first->x, PROBLEM_OVERLOADED, NULL,
+                      "the order's deadline passed while it waited in the admission queue; order again");
+    else if (first->echo)
+        order_reply_echo(first->x, &first->request);
+    else if ((count = begin_all(jobs, all, batch, worker)) > 1 &&
+             (in_turn = batch->settings.strategy->combining == COMBINE_IN_TURN))
+        place_in_turn(jobs, count, batch, worker);
+    else if (count > 0)
+        place_at_once(jobs, count, batch, worker);
+    admission_end(worker->pipeline->queue, batch);
+    for (size_t i = in_turn ? count : 0; i < all; i++)
+        order_job_close(jobs[i]);
 }

@@ -4,8 +4,7 @@
 
 #include "service/api/router.h"
 #include "service/http/host_name.h"
-#include "service/orders/order_job.h"
-#include "service/orders/order_worker.h"
+#include "service/orders/place_orders.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -77,7 +76,7 @@ static void assert_admitted(const char *method, const char *path, const struct h
         struct order_batch batch;
         assert_int_equal(admission_load(service.orders.queue, 0).ready, 1);
         assert_true(admission_next(service.orders.queue, &batch) && batch.expired);
-        order_jobs_run(&batch, &worker); /* answers and frees it */
+        place_orders(&batch, &worker); /* answers and frees it */
     } else {
         assert_int_equal(queue_depth(service.queues[fake.x.route->lane]), 1);
         assert_ptr_equal(queue_pop(service.queues[fake.x.route->lane]), &fake.x);
@@ -344,7 +343,7 @@ static void test_a_full_queue(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(fakes[i].connection.resumed, 0);
         assert_true(admission_next(service.orders.queue, &batch));
-        order_jobs_run(&batch, &worker);
+        place_orders(&batch, &worker);
         assert_int_equal(fakes[i].connection.resumed, 1);
     }
     for (int i = 0; i < 3; i++)
