@@ -18,7 +18,7 @@ bool fault_lock_on(const struct strategy *strategy, const char *server)
 /* An order that is one statement has no moment after its read at which the cycle could stop it. */
 static bool can_be_overtaken(const struct strategy *strategy)
 {
-    return !strategy->place || strategy->take_stock->take;
+    return !strategy->place || strategy->take_stock->take || !strategy_has_steps(strategy);
 }
 
 unsigned fault_expected(const struct fault *fault, const struct strategy *strategy)

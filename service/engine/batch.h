@@ -11,7 +11,7 @@
  * the connection. */
 void create_batch(struct placing *const *orders, size_t count);
 
-/* For create_order: one try of one order, in its own transaction. Never ORDER_GO_ON. */
+/* Places an order once, in its own transaction, for the strategy table. Never ORDER_GO_ON. */
 enum outcome place_in_batch(struct placing *placing);
 
 #endif

@@ -2,7 +2,6 @@
 #include "service/engine/create_order.h"
 #include "base/clock.h"
 
-#include "service/engine/batch.h"
 #include "service/engine/unsold.h"
 
 #include <stdio.h>
@@ -213,8 +212,6 @@ static enum outcome place_by_steps(struct placing *p)
 
 static enum outcome place_once(struct placing *p)
 {
-    if (p->strategy->combining == COMBINE_IN_POSTGRES)
-        return place_in_batch(p);
     return p->strategy->place ? p->strategy->place(p) : place_by_steps(p);
 }
 

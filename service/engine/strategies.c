@@ -1,5 +1,5 @@
 /* The strategy table: what this program is about. Neighbours differ in a cell or two; compare them. */
-#include "service/engine/create_order.h"
+#include "service/engine/batch.h"
 #include "service/engine/strategy.h"
 
 /* clang-format off */
@@ -113,6 +113,7 @@ const struct strategy strategies[] = {
 
     {.name = "batched",                   .guarantee = GUARANTEE_SAFE,
      .take_stock = &take_while_placing,    .combining = COMBINE_IN_POSTGRES,
+     .place = place_in_batch,
      .title = "Waiting orders combined into one transaction",
      .why = "As select-for-update, but one worker places all waiting orders of the product in one transaction: one row lock and one "
             "flush to disk for up to 128 orders, first come, first served.",

@@ -24,7 +24,7 @@ enum tx_scope { SCOPE_ONE_TX, SCOPE_TWO_TX };
 enum combining {
     COMBINE_NONE,
     COMBINE_IN_TURN, /* one after the other on one connection, each with its own transaction: place_orders.c */
-    COMBINE_IN_POSTGRES, /* in one transaction: batch.c */
+    COMBINE_IN_POSTGRES, /* in one transaction: batch.c, whose place_in_batch places one that is alone */
     COMBINE_IN_REDIS,    /* by one script: service/write_behind/place_in_redis.c */
     COMBINE_COUNT
 };

@@ -1,7 +1,7 @@
 /* Checks, at program start, what the engine assumes about each row of the strategy table. */
 #include "service/engine/strategy_validate.h"
 
-#include "service/engine/create_order.h"
+#include "service/engine/batch.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -176,11 +176,17 @@ static bool has_valid_stock(const struct strategy *row, const struct complaint *
     return true;
 }
 
+static bool has_valid_place(const struct strategy *row, const struct complaint *complaint)
+{
+    return (row->place == place_in_batch) == (row->combining == COMBINE_IN_POSTGRES) ||
+           wrong(complaint, "COMBINE_IN_POSTGRES and place_in_batch belong together; set both, or neither");
+}
+
 /* Such a batch neither goes through the engine's steps nor takes a lock. */
 static bool has_valid_combining(const struct strategy *row, const struct complaint *complaint)
 {
     if (row->combining == COMBINE_NONE)
-        return true;
+        return has_valid_place(row, complaint);
     if (row->combining == COMBINE_IN_TURN && (row->lock || row->max_tries > 1))
         return wrong(
             complaint,
@@ -191,15 +197,15 @@ static bool has_valid_combining(const struct strategy *row, const struct complai
         return wrong(complaint, "its orders are placed in turn, which hides its flaw in one process; set its "
                                 "combining to COMBINE_NONE");
     if (row->combining == COMBINE_IN_TURN)
-        return true;
-    if (row->place || row->take_stock->take)
+        return has_valid_place(row, complaint);
+    if ((row->place && row->place != place_in_batch) || row->take_stock->take)
         return wrong(complaint,
                      "it combines orders, but places or takes stock for one order at a time; set its "
                      "combining to COMBINE_NONE, or leave out place and use take_while_placing");
     if (row->lock)
         return wrong(complaint, "it combines orders, but has a lock, which no batch takes; set the lock to "
                                 "NULL and the span to SPAN_NONE");
-    return true;
+    return has_valid_place(row, complaint);
 }
 
 static bool has_valid_steps(const struct strategy *row, const struct complaint *complaint)

@@ -9,6 +9,7 @@ static const struct strategy BATCHED = {.name = "batched",
                                         .isolation = DB_READ_COMMITTED,
                                         .max_tries = 1,
                                         .take_stock = &take_while_placing,
+                                        .place = place_in_batch,
                                         .combining = COMBINE_IN_POSTGRES};
 
 struct watched {

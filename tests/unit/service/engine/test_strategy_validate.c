@@ -1,7 +1,7 @@
 /* Wrong rows are explained: which row, which cell, what to change. */
 #include "tests/unit/unit.h"
 
-#include "service/engine/create_order.h"
+#include "service/engine/batch.h"
 #include "service/engine/strategy_validate.h"
 
 #include <string.h>
@@ -104,15 +104,21 @@ static void wrong_steps_are_explained(void **state)
           row.take_stock = (&(const struct stock_policy){.name = "x", .kind = STOCK_KIND_COUNT}));
     WRONG("belong together", "set both", row.take_stock = &take_in_redis, row.place = place_alone);
     WRONG("belong together", "set both", row.combining = COMBINE_IN_REDIS);
+    WRONG("and place_in_batch belong together", "set both", row.place = place_in_batch);
+    WRONG("and place_in_batch belong together", "set both", row.combining = COMBINE_IN_POSTGRES,
+          row.take_stock = &take_while_placing, row.lock = NULL, row.span = SPAN_NONE,
+          row.fencing = FENCE_NONE);
     WRONG("one order at a time", "COMBINE_NONE", row.combining = COMBINE_IN_POSTGRES);
     WRONG("one order at a time", "COMBINE_NONE", row.combining = COMBINE_IN_POSTGRES, row.place = place_alone,
           row.take_stock = &take_while_placing);
-    row_without_lock(NULL, COMBINE_IN_POSTGRES, &take_while_placing, true);
+    row_without_lock(place_in_batch, COMBINE_IN_POSTGRES, &take_while_placing, true);
+    row_without_lock(NULL, COMBINE_IN_POSTGRES, &take_while_placing, false);
+    row_without_lock(place_in_batch, COMBINE_IN_TURN, &take_while_placing, false);
     row_without_lock(NULL, COMBINE_IN_REDIS, &take_in_redis, true);
     row_without_lock(place_alone, COMBINE_NONE, &take_while_placing, true);
     row_without_lock(place_alone, COMBINE_IN_REDIS, &take_in_redis, false);
     row_without_lock(NULL, COMBINE_IN_REDIS, &take_while_placing, false);
-    row_without_lock(NULL, COMBINE_IN_POSTGRES, &take_in_redis, false);
+    row_without_lock(place_in_batch, COMBINE_IN_POSTGRES, &take_in_redis, false);
     WRONG("has a lock", "span to SPAN_NONE", row.take_stock = &take_while_placing,
           row.combining = COMBINE_IN_POSTGRES);
     WRONG("has a lock", "span to SPAN_NONE", row.take_stock = &take_in_redis,
