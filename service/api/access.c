@@ -31,19 +31,19 @@ bool access_allows(struct exchange *x, struct service *service, enum access acce
 {
     const char *token = token_of(x), *admin = service->config.admin_token;
     bool classroom = service->config.classroom != 0;
-    x->is_teacher = !admin[0] || same_secret(token, admin);
-    x->owns = x->is_teacher ? 0 : sandbox_owned(service->sandboxes, token);
+    x->caller = !admin[0] || same_secret(token, admin) ? CALLER_TEACHER
+                                                       : sandbox_owned(service->sandboxes, token);
     bool has_code = classroom && sandboxes_is_code(service->sandboxes, token);
-    bool allowed = x->is_teacher;
+    bool allowed = access_teaches(x);
     switch (access) {
     case ACCESS_ANYBODY: allowed = true; break;
     case ACCESS_TEACHER: break;
-    case ACCESS_OWNER: allowed |= x->owns != 0; break;
-    case ACCESS_BUYER: allowed |= !classroom || x->owns != 0; break;
+    case ACCESS_OWNER: allowed |= access_sandbox(x) != 0; break;
+    case ACCESS_BUYER: allowed |= !classroom || access_sandbox(x) != 0; break;
     case ACCESS_LEARNER: allowed |= has_code; break;
     }
     bool brings_any = http_header(x, "Authorization") != NULL;
-    if (brings_any && (!allowed || (!x->is_teacher && !x->owns && !has_code)))
+    if (brings_any && (!allowed || (x->caller == CALLER_ANYBODY && !has_code)))
         access_log_wrong_token(x);
     if (!allowed && sandbox_was_evicted(service->sandboxes, token))
         reply_problem(
@@ -61,8 +61,8 @@ bool access_owns(struct exchange *x, int64_t product_id)
 {
     /* The token is checked again, because the sandbox may have gone to another learner while the call waited. */
     struct sandboxes *sandboxes = ((struct service *)x->app)->sandboxes;
-    if (x->is_teacher ||
-        (x->owns != 0 && x->owns == product_id && sandbox_owned(sandboxes, token_of(x)) == product_id))
+    if (access_teaches(x) || (product_id != 0 && access_sandbox(x) == product_id &&
+                              sandbox_owned(sandboxes, token_of(x)) == product_id))
         return true;
     reply_problem(
         x, PROBLEM_NOT_YOURS, NULL,
@@ -79,7 +79,7 @@ bool access_orders(struct exchange *x, int64_t product_id)
 bool access_uses(struct exchange *x, const struct strategy *strategy)
 {
     const struct service *service = x->app;
-    if (x->is_teacher || !service->config.classroom || !strategy->take_stock->locks_all)
+    if (access_teaches(x) || !service->config.classroom || !strategy->take_stock->locks_all)
         return true;
     reply_problem(
         x, PROBLEM_NOT_YOURS, NULL,

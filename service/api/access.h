@@ -14,7 +14,22 @@ enum access {
     ACCESS_LEARNER, /* the teacher; in a class also a caller with the class code */
 };
 
-/* Finds out who makes the call, notes it in the exchange (is_teacher, owns), and checks it against ACCESS. Each function here
+/* exchange.caller: the learner who has this product as a sandbox, or one of these. */
+enum { CALLER_TEACHER = -1, CALLER_ANYBODY };
+
+/* Does the call come from the teacher? */
+static inline bool access_teaches(const struct exchange *x)
+{
+    return x->caller == CALLER_TEACHER;
+}
+
+/* The product that the caller has as a sandbox; 0: the caller is no learner. */
+static inline int64_t access_sandbox(const struct exchange *x)
+{
+    return x->caller > 0 ? x->caller : 0;
+}
+
+/* Finds out who makes the call, notes it in the exchange, and checks it against ACCESS. Each of the functions from here on
  * returns false if it has replied with the problem. Any thread that has the exchange may call. */
 bool access_allows(struct exchange *x, struct service *service, enum access access);
 /* Logs, as a failed login, that X brought something that is not valid as a token for this call. At most some lines a second for each address. */

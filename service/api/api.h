@@ -53,8 +53,8 @@ handler_fn class_news, class_board, class_address, class_ask, class_clear, class
 
 /* service/api/steps.c */
 handler_fn steps_make, steps_search;
-/* Counts a learner's step or search until steps_end_call. *ret_earlier: those that it has already. False: it has replied, since
- * the learner has as many as a learner may have. Calls of others, and other calls, are not counted. */
+/* For calls of lanes that have steps. Counts a learner's step or search until steps_end_call. *ret_earlier: those that it has
+ * already. False: it has replied, since the learner has as many as a learner may have. Calls of others are not counted. */
 bool steps_begin_call(struct exchange *x, unsigned *ret_earlier);
 /* The call has its reply. Call it once after steps_begin_call has returned true. */
 void steps_end_call(const struct exchange *x);

@@ -30,7 +30,7 @@ static bool is_class(struct exchange *x)
 /* False with a reply made where the caller is not a learner. */
 static bool is_learner(struct exchange *x)
 {
-    if (x->owns)
+    if (access_sandbox(x))
         return true;
     reply_problem(
         x, PROBLEM_NOT_YOURS, NULL,
@@ -110,7 +110,7 @@ void class_news(struct exchange *x, struct worker *worker)
     }
     struct board_view view;
     int vote;
-    board_news(service->board, x->owns, &view, &vote);
+    board_news(service->board, access_sandbox(x), &view, &vote);
     http_reply_json(x, 200,
                     json_pack("{s:I, s:o, s:o, s:o}", "version", (json_int_t)view.news, "question",
                               question_json(&view.question), "vote", or_null(vote), "push",
@@ -392,7 +392,7 @@ void class_vote(struct exchange *x, struct worker *worker)
     AUTO_JSON body = api_body(x, members);
     if (!body || !is_class(x) || !is_learner(x))
         return;
-    enum board_result result = board_vote(service->board, x->owns, question, (int)answer);
+    enum board_result result = board_vote(service->board, access_sandbox(x), question, (int)answer);
     if (result == BOARD_DONE)
         http_reply_json(
             x, 200, json_pack("{s:I, s:I}", "question", (json_int_t)question, "answer", (json_int_t)answer));
@@ -434,8 +434,8 @@ void class_solved(struct exchange *x, struct worker *worker)
         }
         solved |= UINT64_C(1) << number;
     }
-    enum board_result result = board_solve(service->board, x->owns, solved,
-                                           sandbox_exercises(service->sandboxes, x->owns));
+    enum board_result result = board_solve(service->board, access_sandbox(x), solved,
+                                           sandbox_exercises(service->sandboxes, access_sandbox(x)));
     if (result == BOARD_DONE)
         http_reply_json(x, 200, json_pack("{s:o}", "lessons", solved_json(solved)));
     else

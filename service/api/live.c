@@ -74,13 +74,14 @@ static char *state_text(const struct exchange *x, int64_t product_id, int64_t tr
 {
     struct service *service = x->app;
     struct settings settings = product_settings(service->orders.queue, product_id);
+    int64_t owns = access_sandbox(x);
     json_t *state = json_pack(
         "{s:s, s:I, s:I, s:I, s:s?, s:{s:s, s:I, s:I, s:I}, s:o, s:o}", "instance", service->instance,
         "now_us", (json_int_t)monotonic_us(), "sale_us",
         (json_int_t)sale_begun_us(&service->sales, product_id), "traced", (json_int_t)traced, "problem",
         problem, "settings", "name", settings.strategy->name, "lock_ttl_ms", (json_int_t)settings.lock_ttl_ms,
         "lock_wait_ms", (json_int_t)settings.lock_wait_ms, "think_ms", (json_int_t)settings.think_ms, "run",
-        runs_summary(service->runs), "owns", x->owns ? json_integer(x->owns) : json_null());
+        runs_summary(service->runs), "owns", owns ? json_integer(owns) : json_null());
     char *text = state ? json_dumps(state, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(state);
     return text;

@@ -6,7 +6,6 @@
 #include "db/orders/write_behind.h"
 #include "db/products/audit.h"
 #include "service/classroom/sandbox.h"
-#include "service/engine/create_order.h"
 #include "service/orders/order_job.h"
 #include "service/orders/order_reply.h"
 #include "service/write_behind/accepted_order.h"
@@ -15,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The longest Idempotency-Key of a learner: it is stored with the id of the learner's product. */
+enum { LEARNER_KEY_MAX = ORDER_KEY_MAX - 20 };
 
 /* The strategy of the query, or NULL in *ret_strategy where none was asked for; false with a reply made. */
 static bool asked_strategy(struct exchange *x, const struct strategy **ret_strategy)
@@ -44,7 +46,7 @@ static bool asked_key(struct exchange *x, const char **ret_key)
     *ret_key = http_header(x, "Idempotency-Key");
     if (!*ret_key)
         return true;
-    size_t length = 0, most = x->owns ? LEARNER_KEY_MAX : ORDER_KEY_MAX;
+    size_t length = 0, most = access_sandbox(x) ? LEARNER_KEY_MAX : ORDER_KEY_MAX;
     while ((*ret_key)[length] > ' ' && (*ret_key)[length] < 0x7f)
         length++;
     if (length >= 1 && length <= most && !(*ret_key)[length] && http_header_count(x, "Idempotency-Key") == 1)
@@ -73,6 +75,23 @@ static json_t *read_order(struct exchange *x, struct order_request *request)
     return body;
 }
 
+/* Counts a learner's order, and makes its key the learner's alone: another one may use the same. No client's key contains a space.
+ * BODY owns the new key. False with a reply made: out of memory. */
+static bool note_learner(struct exchange *x, json_t *body, struct order_request *request)
+{
+    int64_t sandbox = access_sandbox(x);
+    sandbox_count_order(((struct service *)x->app)->sandboxes, sandbox);
+    if (!request->idempotency_key)
+        return true;
+    json_t *key = json_sprintf("%lld %s", (long long)sandbox, request->idempotency_key);
+    if (json_object_set_new(body, "idempotency_key", key) == 0) {
+        request->idempotency_key = json_string_value(key);
+        return true;
+    }
+    reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
+    return false;
+}
+
 void orders_create(struct exchange *x, struct worker *worker)
 {
     (void)worker;
@@ -81,12 +100,19 @@ void orders_create(struct exchange *x, struct worker *worker)
     json_t *body = NULL;
     if (asked_strategy(x, &strategy) && asked_key(x, &request.idempotency_key))
         body = read_order(x, &request);
-    if (body && x->owns)
-        sandbox_count_order(((struct service *)x->app)->sandboxes, x->owns);
-    if (body)
-        order_job_queue(&((struct service *)x->app)->orders, x, &request, body, strategy);
-    else
+    bool is_learners = body && access_sandbox(x);
+    if (!body || (is_learners && !note_learner(x, body, &request))) {
+        json_decref(body);
         http_finish(x);
+        return;
+    }
+    bool has_strings = request.receiver_name || request.receiver_mobile ||
+                       (is_learners && request.idempotency_key);
+    if (!has_strings) {
+        json_decref(body); /* a thousand orders may wait, and most have no strings */
+        body = NULL;
+    }
+    order_job_queue(&((struct service *)x->app)->orders, x, &request, body, strategy);
 }
 
 /* Takes the way of an order but places none: the service reads and queues the request, and a worker answers it. The benchmark
@@ -97,15 +123,18 @@ void orders_echo(struct exchange *x, struct worker *worker)
     struct order_request request = {0};
     json_t *body = read_order(x, &request);
     if (body)
-        order_job_queue_echo(&((struct service *)x->app)->orders, x, &request, body);
+        order_job_queue_echo(&((struct service *)x->app)->orders, x, &request);
     else
         http_finish(x);
+    json_decref(body);
 }
 
 /* A receiver is a person, so only the teacher and the owner of the product see name and number. */
 static int64_t receivers_shown(const struct exchange *x)
 {
-    return x->is_teacher ? RECEIVERS_OF_ALL : x->owns ? x->owns : RECEIVERS_OF_NONE;
+    if (access_teaches(x))
+        return RECEIVERS_OF_ALL;
+    return access_sandbox(x) ? access_sandbox(x) : RECEIVERS_OF_NONE;
 }
 
 /* Text or null. */

@@ -83,7 +83,7 @@ bool api_pause(struct exchange *x, struct service *service, int64_t product_id)
 {
     int64_t deadline_us = monotonic_us() + 2 * service->config.order_timeout_ms * 1000;
     enum pausing pausing = PAUSED;
-    if (!x->is_teacher)
+    if (!access_teaches(x))
         pausing = product_pause_first(service->orders.queue, product_id, deadline_us);
     else if (!product_pause(service->orders.queue, product_id, deadline_us))
         pausing = PAUSE_TOO_LATE;

@@ -118,6 +118,55 @@ static bool refused(struct exchange *x, struct service *service)
     return x->status != 0;
 }
 
+/* Counts the call as one of its address that waits. *ret_earlier as in http_count_call. False with a reply made: the address has too
+ * many. */
+static bool count_call(struct exchange *x, enum http_call kind, unsigned *ret_earlier)
+{
+    static const char *const calls[HTTP_CALL_KINDS] = {
+        [HTTP_CALL_ORDER] = "orders", [HTTP_CALL_SEARCH] = "searches", [HTTP_CALL_OTHER] = "calls"};
+    if (http_count_call(x, kind, ret_earlier))
+        return true;
+    reply_problem(x, PROBLEM_OVERLOADED, NULL,
+                  "%u %s of your address are already waiting; wait for a reply before you send the next",
+                  *ret_earlier, calls[kind]);
+    return false;
+}
+
+/* An order: its handler puts it into the admission queue. True: it has replied. */
+static bool take_order(struct exchange *x)
+{
+    unsigned earlier;
+    if (!count_call(x, HTTP_CALL_ORDER, &earlier))
+        return true;
+    http_hand_over(x);
+    x->route->handle(x, NULL);
+    return false;
+}
+
+/* A call for the workers of its lane. True: it has replied. */
+static bool queue_call(struct exchange *x, struct service *service)
+{
+    enum lane lane = x->route->lane;
+    struct queue *queue = service->queues[lane];
+    unsigned earlier = 0, of_learner = 0;
+    /* The teacher must be able to look and to act while others flood the service. Without a token everybody is the teacher. */
+    bool is_first = access_teaches(x) && service->config.admin_token[0];
+    if (!is_first && !count_call(x, lane == LANE_SEARCHES ? HTTP_CALL_SEARCH : HTTP_CALL_OTHER, &earlier))
+        return true;
+    if (lane_has_steps(lane) && !steps_begin_call(x, &of_learner))
+        return true;
+    http_hand_over(x);
+    if (is_first ? queue_push_first(queue, x)
+                 : queue_push_turn(queue, x, earlier > of_learner ? earlier : of_learner))
+        return false;
+    if (lane_has_steps(lane))
+        steps_end_call(x);
+    reply_problem(x, PROBLEM_OVERLOADED, NULL, "%zu requests are already waiting; try again in a moment",
+                  queue_depth(queue));
+    http_finish(x);
+    return false;
+}
+
 bool service_dispatch(struct exchange *x)
 {
     struct service *service = x->app;
@@ -128,40 +177,11 @@ bool service_dispatch(struct exchange *x)
         reply_problem(x, PROBLEM_OVERLOADED, NULL, "the service is shutting down");
         return true;
     }
-    enum lane lane = x->route->lane;
-    if (lane == LANE_HTTP) {
-        x->route->handle(x, NULL);
-        return true;
+    switch (x->route->lane) {
+    case LANE_HTTP: x->route->handle(x, NULL); return true;
+    case LANE_ORDERS: return take_order(x);
+    default: return queue_call(x, service);
     }
-    unsigned earlier = 0, of_learner = 0;
-    enum http_call kind = lane == LANE_ORDERS     ? HTTP_CALL_ORDER
-                          : lane == LANE_SEARCHES ? HTTP_CALL_SEARCH
-                                                  : HTTP_CALL_OTHER;
-    /* The teacher must be able to look and to act while others flood the service. Without a token everybody is the teacher. */
-    bool is_first = lane != LANE_ORDERS && x->is_teacher && service->config.admin_token[0];
-    if (!is_first && !http_count_call(x, kind, &earlier)) {
-        reply_problem(x, PROBLEM_OVERLOADED, NULL,
-                      "%u %s of your address are already waiting; wait for a reply before you send the next",
-                      earlier,
-                      kind == HTTP_CALL_ORDER    ? "orders"
-                      : kind == HTTP_CALL_SEARCH ? "searches"
-                                                 : "calls");
-        return true;
-    }
-    if (!steps_begin_call(x, &of_learner))
-        return true;
-    http_hand_over(x);
-    if (lane == LANE_ORDERS) {
-        x->route->handle(x, NULL);
-    } else if (is_first ? !queue_push_first(service->queues[lane], x)
-                        : !queue_push_turn(service->queues[lane], x,
-                                           earlier > of_learner ? earlier : of_learner)) {
-        steps_end_call(x);
-        reply_problem(x, PROBLEM_OVERLOADED, NULL, "%zu requests are already waiting; try again in a moment",
-                      queue_depth(service->queues[lane]));
-        http_finish(x);
-    }
-    return false;
 }
 
 void service_refuse(struct exchange *x, int status, const char *detail)

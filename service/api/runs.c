@@ -15,7 +15,7 @@ enum { TEACHERS_RUN_MS = 900000 };
 
 json_t *runs_limits(const struct exchange *x)
 {
-    const struct bounds *most = x->is_teacher ? &TEACHERS : &LEARNERS;
+    const struct bounds *most = access_teaches(x) ? &TEACHERS : &LEARNERS;
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "strategies", (json_int_t)most->strategies,
                      "instances", (json_int_t)most->instances, "connections", (json_int_t)most->connections,
                      "stock", (json_int_t)most->stock, "quantity", (json_int_t)most->quantity, "requests",
@@ -56,7 +56,7 @@ void runs_create(struct exchange *x, struct worker *worker)
     json_t *names = NULL;
     struct run_order order = {
         .product_id = 1, .instances = 1, .connections = 16, .stock = 100, .quantity = 1, .duration_ms = 1000};
-    const struct bounds *most = x->is_teacher ? &TEACHERS : &LEARNERS;
+    const struct bounds *most = access_teaches(x) ? &TEACHERS : &LEARNERS;
     const struct member members[] = {
         {"strategies", BODY_NAMES, true, &names, 1, most->strategies},
         {"product_id", BODY_INTEGER, false, &order.product_id, 1, INT64_MAX},
@@ -72,7 +72,7 @@ void runs_create(struct exchange *x, struct worker *worker)
     AUTO_JSON body = api_body(x, members);
     if (!body || !are_strategies(x, names) || !access_owns(x, order.product_id))
         return;
-    order.longest_ms = x->is_teacher ? TEACHERS_RUN_MS : service->config.learner_run_ms;
+    order.longest_ms = access_teaches(x) ? TEACHERS_RUN_MS : service->config.learner_run_ms;
     order.own_settings = product_has_own(service->orders.queue, order.product_id);
     if (http_address_has_limit(x))
         http_client_address(x, order.address, sizeof order.address);
@@ -128,7 +128,7 @@ void runs_delete(struct exchange *x, struct worker *worker)
 {
     int64_t id;
     if (!api_path_id(x, PROBLEM_NOT_FOUND, &id) ||
-        (!x->is_teacher && !access_owns(x, runs_product(worker->service->runs, id))))
+        (!access_teaches(x) && !access_owns(x, runs_product(worker->service->runs, id))))
         return;
     (void)runs_cancel(worker->service->runs, id);
     reply_run(x, 200, id);

@@ -127,7 +127,7 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
         return;
     }
     int64_t id = 0;
-    struct sandbox_caller caller = {.is_teacher = x->is_teacher};
+    struct sandbox_caller caller = {.is_teacher = access_teaches(x)};
     http_client_address(x, caller.address, sizeof caller.address);
     int place = sandbox_take(service->sandboxes, &caller, &id);
     if (place == SANDBOX_ADDRESS_FULL) {
@@ -273,17 +273,17 @@ void classroom_get(struct exchange *x, struct worker *worker)
         access_log_wrong_token(x);
     char code[CLASS_CODE_SIZE];
     sandboxes_code(service->sandboxes, code);
-    json_t *addresses = classroom && x->is_teacher
+    json_t *addresses = classroom && access_teaches(x)
                             ? addresses_for_others(&service->config, atomic_load(&service->port))
                             : json_array();
     http_set_fixed_header(x, "Cache-Control", "no-store"); /* the code is for the teacher */
     http_reply_json(x, 200,
                     json_pack("{s:b, s:b, s:s?, s:o, s:b, s:i, s:o, s:b, s:{s:o, s:o}}", "classroom",
-                              classroom, "teacher", x->is_teacher, "code",
-                              classroom && x->is_teacher ? code : NULL, "owns",
+                              classroom, "teacher", access_teaches(x), "code",
+                              classroom && access_teaches(x) ? code : NULL, "owns",
                               owns ? json_integer(owns) : json_null(), "evicted", evicted, "learners",
                               sandbox_count(service->sandboxes), "addresses", addresses, "container",
-                              classroom && x->is_teacher && is_in_container(), "limits", "run",
+                              classroom && access_teaches(x) && is_in_container(), "limits", "run",
                               runs_limits(x), "strategy", strategy_limits(x)));
 }
 

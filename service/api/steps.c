@@ -24,18 +24,13 @@ static bool is_search(const struct exchange *x)
     return x->route->lane == LANE_SEARCHES;
 }
 
-/* Is it a learner's call that an explorer answers? The operator's calls have no such limit. */
-static bool is_counted(const struct exchange *x)
-{
-    return (x->route->lane == LANE_STEPS || is_search(x)) && x->owns != 0;
-}
-
 bool steps_begin_call(struct exchange *x, unsigned *ret_earlier)
 {
     struct service *service = x->app;
     unsigned most = is_search(x) ? SEARCHES_OF_LEARNER : STEPS_OF_LEARNER;
+    int64_t sandbox = access_sandbox(x); /* the operator's calls have no such limit */
     *ret_earlier = 0;
-    if (!is_counted(x) || sandbox_begin_call(service->sandboxes, x->owns, is_search(x), most, ret_earlier))
+    if (sandbox == 0 || sandbox_begin_call(service->sandboxes, sandbox, is_search(x), most, ret_earlier))
         return true;
     reply_problem(
         x, PROBLEM_OVERLOADED, NULL,
@@ -46,8 +41,8 @@ bool steps_begin_call(struct exchange *x, unsigned *ret_earlier)
 
 void steps_end_call(const struct exchange *x)
 {
-    if (is_counted(x))
-        sandbox_end_call(((struct service *)x->app)->sandboxes, x->owns, is_search(x));
+    if (access_sandbox(x))
+        sandbox_end_call(((struct service *)x->app)->sandboxes, access_sandbox(x), is_search(x));
 }
 
 /* The strategy is the schedule's first word; false with a reply made where it cannot be stepped. */
@@ -100,9 +95,9 @@ static void note_exercise(struct exchange *x, const json_t *answer, const json_t
     const char *faults = question ? json_string_value(json_object_get(question, "faults")) : "";
     bool is_end = question ? json_object_get(answer, "schedules") != NULL
                            : json_is_true(json_object_get(answer, "over"));
-    if (x->owns != 0 && schedule && faults && is_end)
+    if (access_sandbox(x) != 0 && schedule && faults && is_end)
         sandbox_note_exercise(
-            ((struct service *)x->app)->sandboxes, x->owns,
+            ((struct service *)x->app)->sandboxes, access_sandbox(x),
             hash_add(hash_add(HASH_OF_NOTHING, schedule, strlen(schedule)), faults, strlen(faults)));
 }
 

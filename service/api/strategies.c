@@ -205,8 +205,8 @@ static bool switch_product(struct exchange *x, struct service *service, int64_t 
 json_t *strategy_limits(const struct exchange *x)
 {
     return json_pack("{s:i, s:i, s:i}", "lock_ttl_ms", LOCK_TTL_MAX_MS, "lock_wait_ms",
-                     x->is_teacher ? LOCK_WAIT_MAX_MS : LEARNER_WAIT_MAX_MS, "think_ms",
-                     x->is_teacher ? THINK_MAX_MS : LEARNER_THINK_MAX_MS);
+                     access_teaches(x) ? LOCK_WAIT_MAX_MS : LEARNER_WAIT_MAX_MS, "think_ms",
+                     access_teaches(x) ? THINK_MAX_MS : LEARNER_THINK_MAX_MS);
 }
 
 void strategy_set(struct exchange *x, struct worker *worker)
@@ -224,9 +224,9 @@ void strategy_set(struct exchange *x, struct worker *worker)
         {"name", BODY_STRING, true, &name, 1, 64},
         {"lock_ttl_ms", BODY_INTEGER, false, &changes.lock_ttl_ms, 10, LOCK_TTL_MAX_MS},
         {"lock_wait_ms", BODY_INTEGER, false, &changes.lock_wait_ms, 0,
-         x->is_teacher ? LOCK_WAIT_MAX_MS : LEARNER_WAIT_MAX_MS},
+         access_teaches(x) ? LOCK_WAIT_MAX_MS : LEARNER_WAIT_MAX_MS},
         {"think_ms", BODY_INTEGER, false, &changes.think_ms, 0,
-         x->is_teacher ? THINK_MAX_MS : LEARNER_THINK_MAX_MS},
+         access_teaches(x) ? THINK_MAX_MS : LEARNER_THINK_MAX_MS},
         {"product_limit", BODY_INTEGER, false, &changes.product_limit, 0, PRODUCT_LIMIT_MAX},
         {"in_turn", BODY_BOOLEAN, false, &in_turn, 0, 0},
         {0},

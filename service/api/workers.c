@@ -46,7 +46,8 @@ static void *run(void *arg)
             reply_problem(x, PROBLEM_OVERLOADED, NULL, "the service is shutting down");
         else
             x->route->handle(x, worker);
-        steps_end_call(x);
+        if (lane_has_steps(worker->lane))
+            steps_end_call(x);
         http_finish(x);
     }
     return NULL;

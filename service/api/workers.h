@@ -23,6 +23,12 @@ enum lane {
     LANE_COUNT
 };
 
+/* Does an explorer answer its calls? Those of a learner are counted (steps_begin_call). */
+static inline bool lane_has_steps(enum lane lane)
+{
+    return lane == LANE_STEPS || lane == LANE_SEARCHES;
+}
+
 enum {
     READ_WORKERS = 2,
     READY_WORKERS = 1,

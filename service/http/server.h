@@ -39,10 +39,8 @@ struct exchange {
 
     const struct route *route;
     char argument[HTTP_ARGUMENT_MAX];
-    void *app;       /* http_options.app: the struct service */
-    void *work;      /* for the handler, between its calls */
-    bool is_teacher; /* set by service/api/access.c: the call comes from the teacher, … */
-    int64_t owns;    /* … or from the learner who has this product as a sandbox; 0: neither */
+    void *app;      /* http_options.app: the struct service */
+    int64_t caller; /* the application's (service/api/access.h); 0 at first */
 
     int status; /* 0 until there is a reply */
     const char *content_type;

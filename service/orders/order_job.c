@@ -3,7 +3,6 @@
 
 #include "service/http/problem.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 void order_job_close(struct order_job *job)
@@ -11,7 +10,6 @@ void order_job_close(struct order_job *job)
     if (job->x)
         http_finish(job->x);
     json_decref(job->body);
-    free(job->key);
     free(job->work);
     free(job);
 }
@@ -21,14 +19,10 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
                       bool echo)
 {
     struct order_job *job = calloc(1, sizeof *job);
-    char *key = NULL;
-    /* A learner's keys are the learner's alone: another one may use the same. No client's key contains a space. */
-    if (!job || (request->idempotency_key && x->owns &&
-                 asprintf(&key, "%lld %s", (long long)x->owns, request->idempotency_key) < 0)) {
+    if (!job) {
         reply_problem(x, PROBLEM_INTERNAL_ERROR, NULL, "out of memory");
         http_finish(x);
         json_decref(body);
-        free(job);
         return;
     }
     job->queued = *queued;
@@ -36,13 +30,7 @@ static void queue_job(struct order_pipeline *pipeline, struct exchange *x,
     job->x = x;
     job->request = *request;
     job->echo = echo;
-    job->key = key;
-    if (key)
-        job->request.idempotency_key = key;
-    if (request->receiver_name || request->receiver_mobile)
-        job->body = body;
-    else
-        json_decref(body); /* a thousand orders may wait, and most have no strings */
+    job->body = body;
     switch (admission_add(pipeline->queue, &job->queued)) {
     case ADMITTED: return;
     case QUEUE_FULL:
@@ -65,7 +53,7 @@ void order_job_queue(struct order_pipeline *pipeline, struct exchange *x, const 
 }
 
 void order_job_queue_echo(struct order_pipeline *pipeline, struct exchange *x,
-                          const struct order_request *request, json_t *body)
+                          const struct order_request *request)
 {
-    queue_job(pipeline, x, request, body, &(const struct queued_order){0}, true);
+    queue_job(pipeline, x, request, NULL, &(const struct queued_order){0}, true);
 }
