@@ -142,7 +142,7 @@ __attribute__((constructor)) static void set_up(void)
     service.config.allowed_hosts = "";
     snprintf(service.instance, sizeof service.instance, "fuzz");
     service.responses = response_cache_new();
-    service.sandboxes = sandboxes_new(30LL * 60 * 1000);
+    service.sandboxes = sandboxes_new(30LL * 60 * 1000, 0);
     service.runs = runs_new(&service.config);
     service.board = board_new(0);
     MUST(service.responses && service.sandboxes && service.runs && service.board);
