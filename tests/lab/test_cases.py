@@ -31,10 +31,19 @@ def servers():
         stack.down()
 
 
+# The cases of the reports are short, but for these; of our own, those that need a service are long.
+LONG = ("42-service-flows/hold.json", "42-service-flows/cart.json", "50-faults/pool-query/shop.json", "50-faults/mariadb-lock-wait-timeout.spec",
+        "07-odoo-skip-locked-quant/shop.json", "25-spring-jdbc-lock-lease/shop.json")  # fmt: skip
+
+
+def marks_of(file):
+    return [pytest.mark.long] if file in LONG or file.startswith("own/") and file.endswith(".json") else []
+
+
 def marked(case):
     file, command, options, *_, wrong = case  # a reason that starts with "sometimes" is of a verdict that is right in some runs
     marks = [pytest.mark.xfail(strict=not wrong.startswith("sometimes"), reason=wrong)] if wrong else []
-    return pytest.param(*case[:5], marks=marks, id=f"{command}-{file}{''.join(options)}")
+    return pytest.param(*case[:5], marks=marks + marks_of(file), id=f"{command}-{file}{''.join(options)}")
 
 
 def needs_packages(file):
@@ -62,7 +71,8 @@ def test_verdict(servers, file, command, options, statuses, word):
     assert ran.returncode in statuses and re.search(word, ran.stdout + ran.stderr), ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize(("file", "options", "sentence"), CAUSES, ids=lambda value: "".join(value) if isinstance(value, list) else str(value)[:30])
+@pytest.mark.parametrize(("file", "options", "sentence"), [pytest.param(*cause, marks=marks_of(cause[0])) for cause in CAUSES],
+                         ids=lambda value: "".join(value) if isinstance(value, list) else str(value)[:30])  # fmt: skip
 def test_cause(file, options, sentence):
     """What the simplest schedule says of its statements is true of them."""
     needs_packages(file)

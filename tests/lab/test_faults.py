@@ -147,6 +147,7 @@ def test_a_service_that_is_told_to_end_and_a_backend_that_is_killed():
     check(rows)
 
 
+@pytest.mark.long
 def test_a_product_that_another_process_resets_while_it_is_sold():
     """In the first six cycles it is reset, in the last two it is replaced."""
     rows = faults("--faults", "reset-beside", "--strategies", "select-for-update,check-constraint,optimistic,skip-locked,"
@@ -168,6 +169,7 @@ def test_a_network_that_breaks():
     assert rows["half-open", "atomic-decrement"]["longest_outage_ms"] > 1000
 
 
+@pytest.mark.long
 def test_the_lock_test_prints_its_shares(tmp_path):
     path = tmp_path / "faults.json"
     rows = faults("--faults", "lock-test", "--strategies", "lock-row,redis-lock,redis-fenced", "--cycles", "1",

@@ -1,10 +1,15 @@
 """Fixtures: stacks that must leave no process behind."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from private_stack import Servers, stack
+
+sys.path.insert(1, str(Path(__file__).parents[1] / "support"))
+
+from length import pytest_collection_modifyitems  # noqa: E402,F401  a hook of pytest
 
 
 @pytest.fixture

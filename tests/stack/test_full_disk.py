@@ -83,6 +83,7 @@ def test_servers_that_start(disk):
     assert last_words(ran.stderr).startswith("stack: The disk of ") and "then run the command again" in ran.stderr, ran
 
 
+@pytest.mark.long
 @small_disk
 def test_a_run_of_the_load_lab(disk):
     """The disk is filled after the first strategy. The others take longer than that, even on a slow machine."""

@@ -55,6 +55,7 @@ def runner(tmp_path):
     return Runner(tmp_path)
 
 
+@pytest.mark.long
 def test_jobs_of_all_folders_are_added_up(runner):
     for folder in "abcdef":
         runner.write(f"tests/e2e/{folder}/test_one.py", PASSES)

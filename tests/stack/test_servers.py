@@ -113,6 +113,7 @@ def listens_on_loopback_only(pid):
     return bool(local) and all(address[-2:] == "7F" for address in local)
 
 
+@pytest.mark.long
 def test_a_killed_server_is_down_alone_and_comes_back_where_it_was(servers):
     names = ["redis-2", "zookeeper", "etcd"]
     servers.up("redis", "redlock", "redis", "redis-1", "zookeeper", "etcd")
@@ -171,6 +172,7 @@ def test_a_killed_up_leaves_nothing_that_is_not_found_again(servers):
     assert servers.processes() == []
 
 
+@pytest.mark.long
 def test_stacks_side_by_side_do_not_know_each_other(stacks):
     some = [stacks() for _ in range(3)]
     with ThreadPoolExecutor(3) as pool:
@@ -200,6 +202,7 @@ def test_callers_settings_for_other_servers_do_not_matter(servers):
     assert list(servers.env()) == ["ZOOKEEPER_CONNECT", "ETCD_ENDPOINTS"]
 
 
+@pytest.mark.long
 def test_three_servers_are_one_ensemble(servers):
     servers.up("--ensemble", "zookeeper", "etcd")
     names = [f"{kind}-{i}" for kind in ("zookeeper", "etcd") for i in (1, 2, 3)]

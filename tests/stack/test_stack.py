@@ -93,6 +93,7 @@ def test_a_callers_settings_for_another_server_do_not_matter(servers):
     assert servers.sql("SELECT 1") == "1"
 
 
+@pytest.mark.long
 def test_a_killed_server_and_false_pid_files(servers):
     servers.up()
     servers.sql("CREATE TABLE kept AS SELECT 42 AS answer")
@@ -119,6 +120,7 @@ def test_a_stopped_server_goes_down_in_time(servers):
     assert time.monotonic() - started < 100 and servers.processes() == []
 
 
+@pytest.mark.long
 def test_a_port_that_is_taken_is_left_alone(servers):
     servers.up()
     servers.down()

@@ -407,6 +407,7 @@ def test_check_constraint_leaves_nothing_switched_on(shop):
     assert psql(shop.database_url, f"SELECT refuse_negative FROM product WHERE id = {product}") == [["f"]]
 
 
+@pytest.mark.long
 def test_the_documents_bounds_are_those_of_the_service(shop):
     before = shop.get("/strategy").json
     try:

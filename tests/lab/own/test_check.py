@@ -259,6 +259,7 @@ def test_accepted_orders_are_waited_for(answering):
     assert ran.returncode == 2 and "Use loadtest check" in ran.stderr, ran.stderr
 
 
+@pytest.mark.long
 def test_buyers_turned_away_and_failing_requests(fake):
     """The rows are those of the service; --allow makes them clean, with a note."""
     flows = CASES_FOLDER / "42-service-flows" / "serializable-noretry.json"
@@ -537,6 +538,7 @@ def test_the_schema_refuses_what_the_reader_refuses(fake, changes):
     assert re.search(r"shop\.json:\d+: ", check(path, status=2))
 
 
+@pytest.mark.long
 def test_the_schema_takes_what_the_reader_takes(fake):
     """An address where nothing listens ends the command before anything else can."""
     for changes in (

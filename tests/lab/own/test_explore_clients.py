@@ -292,6 +292,7 @@ def test_a_statement_that_is_sent_before_the_answer_to_the_last_one(services):
     assert found["differed"] == 0, found
 
 
+@pytest.mark.long
 def test_a_portal_that_is_executed_later(services):
     """PostgreSQL takes the snapshot at Bind, so Bind and Execute are a step each."""
     found = is_complete(result(services, "portal"), "oversold")
@@ -301,6 +302,7 @@ def test_a_portal_that_is_executed_later(services):
     assert late["sold"] == 2 and texts[:2] == ["SELECT count FROM product WHERE id = 1", "(continues the statement before)"], late
 
 
+@pytest.mark.long
 def test_an_order_without_a_statement(services):
     """A search says nothing about an order without a statement, so the search is not complete."""
     found = result(services, "in-one-group", "--stock", 2)
@@ -310,6 +312,7 @@ def test_an_order_without_a_statement(services):
     assert "shop.json: 1 schedule of 2 requests" in table and "Every schedule that was run is clean." in table and "limit left" not in table, table
 
 
+@pytest.mark.long
 def test_a_rollback_after_the_answer(services):
     """A ROLLBACK after the answer changes nothing, so the gate lets it pass."""
     found = is_complete(result(services, "rolls-back-later"), "clean")
@@ -377,6 +380,7 @@ def test_hibernate_with_a_sequence(tmp_path, protection, verdict):
 # ---- connections ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_several_connections_of_a_request(services):
     found = is_complete(result(services, "two-connections"), "oversold")
     assert found["counterexample"]["sold"] == 2, found
@@ -384,6 +388,7 @@ def test_several_connections_of_a_request(services):
     assert any("needs more than one connection at a time" in warning for warning in found["warnings"]), found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("protection", "verdict"), [("at-once", "oversold"), ("at-once-right", "clean")])
 def test_two_statements_at_once(services, protection, verdict):
     """They run one after the other, in the same sequence in each schedule; the output says that there are others."""
@@ -426,6 +431,7 @@ def with_tls(stack, access):
     psql(stack.admin_url, "SELECT pg_reload_conf()")
 
 
+@pytest.mark.long
 def test_a_real_server_with_tls_and_scram(real, tmp_path):
     """The service logs in through the gate, without TLS and so without channel binding; explore itself has both."""
     stack, url = real

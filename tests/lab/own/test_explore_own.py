@@ -97,6 +97,7 @@ def test_a_pool_of_one_connection_makes_the_requests_wait_in_the_program():
     assert result("naive", pool=1)["verdict"] == "clean"
 
 
+@pytest.mark.long
 def test_the_time_while_a_request_is_held_is_not_the_services(tmp_path):
     """Two requests wait in the program while A is held at each of its statements, for longer in sum than timeout_ms."""
     shop = json.loads(SAMPLE.read_text(encoding="utf-8"))
@@ -137,6 +138,7 @@ def test_a_saved_schedule_fails_until_the_service_is_right(tmp_path):
     assert locked.returncode == 0 and "schedule was saved" not in locked.stdout, "the statements are the same, but B is refused"
 
 
+@pytest.mark.long
 def test_a_saved_schedule_that_no_longer_fits_is_named(tmp_path):
     """One more statement moves the steps of the schedule, so the replay is clean; the service still oversells."""
     description, saved = extended(tmp_path, SERVICES), tmp_path / "oversold.json"
@@ -153,6 +155,7 @@ def test_a_saved_schedule_that_no_longer_fits_is_named(tmp_path):
     assert sentence in (tmp_path / "junit").read_text().replace("&#39;", "'").replace("&apos;", "'")
 
 
+@pytest.mark.long
 def test_a_change_that_is_committed_after_the_read_is_the_cause(tmp_path):
     """The other request changed the table before the read, and its COMMIT came after it."""
     ran = explore("naive", "--replay", "A>2 B>1 A>end B>end", "--format", "json")
@@ -170,6 +173,7 @@ def test_a_change_that_is_committed_after_the_read_is_the_cause(tmp_path):
     assert cause.startswith("B read order_item (statement 3) before the change of A (1) was committed (5), and committed its own change (2)"), cause
 
 
+@pytest.mark.long
 def test_a_reader_that_closes_the_output_early_is_named():
     """The pipe is smaller than the counterexamples, so the command cannot write them all."""
     command = [BUILD / "loadtest", "explore", SAMPLE, "--env", "PROTECTION=naive", "--max-schedules", "20", "--show", "10"]

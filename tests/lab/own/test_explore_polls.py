@@ -179,6 +179,7 @@ def test_a_broken_release(services, protection, verdict):
     assert found["verdict"] == verdict and shown["reproduced"] == shown["replays"], found
 
 
+@pytest.mark.long
 def test_a_service_that_gives_up_is_asked_to(services):
     """It refuses a buyer although there are two units; with one unit it is right to do so."""
     found = searched(services, "three-tries")
@@ -190,6 +191,7 @@ def test_a_service_that_gives_up_is_asked_to(services):
     assert any("then it gives up" in step["answer"] for step in shown["steps"]), shown
 
 
+@pytest.mark.long
 def test_a_service_that_goes_on_without_the_lock(services):
     found = searched(services, "three-tries-then-without", "--max-schedules", 300)
     shown = found["counterexample"]
@@ -219,6 +221,7 @@ def test_a_buyer_who_is_never_answered(services, protection):
 # ---- leases that end --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_lease_ends_too_early_only_as_a_fault(leases):
     found = searched(leases, "insert", "--show", 0)
     assert found["verdict"] == "clean" and found["complete"], found
@@ -235,11 +238,13 @@ def test_a_row_that_decides_too_survives_the_end_of_a_lease(leases):
     assert found["verdict"] == "clean" and not any("No fault" in warning for warning in found["warnings"]), found
 
 
+@pytest.mark.long
 def test_a_lock_that_nobody_gives_back_ends_when_time_passes(leases):
     found = searched(leases, "kept")
     assert found["verdict"] == "clean" and not any("fault" in warning.lower() for warning in found["warnings"]), found
 
 
+@pytest.mark.long
 def test_a_request_that_crashes_leaves_its_lease(leases):
     found = searched(leases, "lease", "--faults", "crash", "--max-schedules", 60)
     assert found["verdict"] == "clean", found

@@ -268,6 +268,7 @@ def test_a_race_in_redis(services, wrong, right):
     assert is_clean(result(services, right))
 
 
+@pytest.mark.long
 def test_a_command_that_waits_in_redis(services):
     assert is_clean(result(services, "pops"))
     ran = explore(services, "pops", "--replay", "A>4 B>end A>end", "--format", "json")
@@ -277,6 +278,7 @@ def test_a_command_that_waits_in_redis(services):
     assert waiting[0]["answer"] == "[lock, free]", waiting
 
 
+@pytest.mark.long
 def test_requests_that_share_a_connection(services):
     ran = explore(services, "shared")
     assert ran.returncode == 3 and "requests A and B share a connection to Redis" in ran.stderr, ran.stderr
@@ -297,6 +299,7 @@ def test_what_survives_crashes_and_lost_answers(language, protection, fault):
     assert [warning.split(":")[0] for warning in warnings_without_polls(found)] == (["No fault happened"] if no_place else []), found
 
 
+@pytest.mark.long
 def test_a_crash_between_two_transactions(services):
     assert is_clean(result(services, "two-transactions"))
     shown = counterexample(result(services, "two-transactions", "--faults", "crash"), "drift")
@@ -304,6 +307,7 @@ def test_a_crash_between_two_transactions(services):
     assert "crashed" in shown["cause"] and 503 in shown["answers"], shown
 
 
+@pytest.mark.long
 def test_a_transaction_of_redis_ends_with_a_crash(services):
     """What a crash leaves in a connection of a pool would be the next request's."""
     found = result(services, "pooled-multi", "--faults", "crash")
@@ -316,6 +320,7 @@ def test_a_holder_that_crashes(services):
     assert is_clean(result(services, "with-expiry", "--faults", "crash"))
 
 
+@pytest.mark.long
 def test_an_order_that_is_tried_again_after_a_lost_answer(services):
     assert is_clean(result(services, "tries-again"))
     shown = counterexample(result(services, "tries-again", "--faults", "cut"), "answers-lost")
