@@ -32,7 +32,8 @@ static inline int64_t access_sandbox(const struct exchange *x)
 /* Finds out who makes the call, notes it in the exchange, and checks it against ACCESS. Each of the functions from here on
  * returns false if it has replied with the problem. Any thread that has the exchange may call. */
 bool access_allows(struct exchange *x, struct service *service, enum access access);
-/* Logs, as a failed login, that X brought something that is not valid as a token for this call. At most some lines a second for each address. */
+/* Logs, as a failed login, that X brought something that is not valid as a token for this call. At most some lines a second for
+ * each address. */
 void access_log_wrong_token(struct exchange *x);
 /* May the caller change this product? PRODUCT_ID 0: all products. */
 bool access_owns(struct exchange *x, int64_t product_id);

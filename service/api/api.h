@@ -28,7 +28,8 @@ bool api_pause(struct exchange *x, struct service *service, int64_t product_id);
 handler_fn strategies_list, strategies_get, strategy_get, strategy_set;
 /* The strategies' names, separated by commas, for an error that lists what is valid. Valid until the thread's next call. */
 const char *api_strategy_names(void);
-/* The strategy that MEMBER of the body names; MEMBER is NULL for a parameter of the query. NULL: there is none, and it has replied with the names that are valid. */
+/* The strategy that MEMBER of the body names; MEMBER is NULL for a parameter of the query. NULL: there is none, and it has replied
+ * with the names that are valid. */
 const struct strategy *api_strategy(struct exchange *x, const char *member, const char *name);
 /* The caller's limits for settings; the caller of the function releases it with json_decref. */
 json_t *strategy_limits(const struct exchange *x);

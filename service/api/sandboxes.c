@@ -143,7 +143,7 @@ void sandboxes_create(struct exchange *x, struct worker *worker)
     if (place < 0) {
         reply_problem(x, PROBLEM_OVERLOADED, NULL,
                       "all %d sandboxes%s are in use; ask the teacher to end one",
-                      SANDBOXES_MAX - (caller.is_teacher ? 0 : SANDBOXES_RESERVED),
+                      caller.is_teacher ? SANDBOXES_MAX : SANDBOXES_OF_LEARNERS,
                       caller.is_teacher ? "" : " for learners");
         return;
     }
@@ -201,17 +201,14 @@ void sandboxes_list(struct exchange *x, struct worker *worker)
                               "run", runs_summary(service->runs)));
 }
 
-/* Ends the sandbox with this product; false: no learner has it. */
-static bool evict(struct exchange *x, struct service *service, int64_t id)
+/* What follows when the sandbox with this product was ended. */
+static void after_eviction(struct exchange *x, struct service *service, int64_t id)
 {
-    if (!sandbox_evict(service->sandboxes, id))
-        return false;
     board_leave(service->board, id);
     runs_end_product(service->runs, id, false); /* whoever gets the place waits for its end */
     char address[SANDBOX_ADDRESS_SIZE];
     http_client_address(x, address, sizeof address);
     log_line(LOG_INFO, "the teacher at %s ended the sandbox with product %lld", address, (long long)id);
-    return true;
 }
 
 void sandboxes_delete(struct exchange *x, struct worker *worker)
@@ -219,10 +216,12 @@ void sandboxes_delete(struct exchange *x, struct worker *worker)
     int64_t id;
     if (!api_path_id(x, PROBLEM_NOT_FOUND, &id))
         return;
-    if (evict(x, worker->service, id))
-        http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
-    else
+    if (!sandbox_evict(worker->service->sandboxes, id)) {
         reply_problem(x, PROBLEM_NOT_FOUND, NULL, "no learner has product %lld", (long long)id);
+        return;
+    }
+    after_eviction(x, worker->service, id);
+    http_reply_json(x, 200, json_pack("{s:I}", "product_id", (json_int_t)id));
 }
 
 void sandboxes_delete_address(struct exchange *x, struct worker *worker)
@@ -233,13 +232,13 @@ void sandboxes_delete_address(struct exchange *x, struct worker *worker)
                       "the parameter address must be one address that GET /sandboxes shows");
         return;
     }
-    struct sandbox_info list[SANDBOXES_MAX];
-    int count = sandbox_list(worker->service->sandboxes, list);
+    int64_t ended[SANDBOXES_MAX];
+    int count = sandbox_evict_address(worker->service->sandboxes, address, ended);
     json_t *ids = json_array();
-    for (int i = 0; i < count; i++)
-        if (!list[i].is_teachers && strcmp(list[i].address, address) == 0 &&
-            evict(x, worker->service, list[i].product_id))
-            json_array_append_new(ids, json_integer((json_int_t)list[i].product_id));
+    for (int i = 0; i < count; i++) {
+        after_eviction(x, worker->service, ended[i]);
+        json_array_append_new(ids, json_integer((json_int_t)ended[i]));
+    }
     http_reply_json(x, 200, json_pack("{s:o}", "product_ids", ids));
 }
 

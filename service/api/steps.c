@@ -86,15 +86,26 @@ static void reply_answer(struct exchange *x, json_t *answer)
     json_decref(answer);
 }
 
-/* A learner's schedule that was run to its end, or a search, is an exercise: it shows an oversell, or that none happened. QUESTION: what was
- * searched, or NULL. */
+/* Has no order of this state a next step? One may wait forever: in some exercises that is the end. */
+static bool is_end_of_schedule(const json_t *state)
+{
+    const json_t *orders = json_object_get(state, "orders"), *order;
+    size_t i;
+    json_array_foreach(orders, i, order) {
+        if (!json_is_false(json_object_get(json_object_get(order, "can"), "step")))
+            return false;
+    }
+    return json_array_size(orders) > 0;
+}
+
+/* A learner's schedule that was run to its end, or a search, is an exercise: it shows an oversell, or that none happened.
+ * QUESTION: what was searched, or NULL. */
 static void note_exercise(struct exchange *x, const json_t *answer, const json_t *question)
 {
     const json_t *asked = question ? question : answer;
     const char *schedule = json_string_value(json_object_get(asked, "schedule"));
     const char *faults = question ? json_string_value(json_object_get(question, "faults")) : "";
-    bool is_end = question ? json_object_get(answer, "schedules") != NULL
-                           : json_is_true(json_object_get(answer, "over"));
+    bool is_end = question ? json_object_get(answer, "schedules") != NULL : is_end_of_schedule(answer);
     if (access_sandbox(x) != 0 && schedule && faults && is_end)
         sandbox_note_exercise(
             ((struct service *)x->app)->sandboxes, access_sandbox(x),

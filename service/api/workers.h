@@ -40,7 +40,8 @@ enum {
     SIDE_QUEUE = 256
 };
 
-/* Calls other than orders of one client address that may wait in all lanes together: a part of each queue, so that there is room for others. */
+/* Calls other than orders of one client address that may wait in all lanes together: a part of each queue, so that there is room
+ * for others. */
 enum { CALLS_OF_ADDRESS = SIDE_QUEUE / 4, SEARCHES_OF_ADDRESS = 4 };
 
 /* A thread that calls the handlers of one lane. All but SERVICE is used by this thread alone. */

@@ -96,7 +96,15 @@ bool sandboxes_is_code(struct sandboxes *sandboxes, const char *token)
     return is_code;
 }
 
-/* With the mutex held, as the next five. */
+/* The place with this product, or NULL; it may be free by now. With the mutex held, as the next five. */
+static struct place *place_of(struct sandboxes *sandboxes, int64_t product_id)
+{
+    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        if (place->product_id == product_id)
+            return place;
+    return NULL;
+}
+
 static bool is_idle(const struct sandboxes *sandboxes, const struct place *place, int64_t now_us)
 {
     return !place->token[0] || now_us - place->used_us > sandboxes->idle_us;
@@ -221,18 +229,36 @@ int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[stati
     return count;
 }
 
+/* With the mutex held. */
+static void evict(struct place *place)
+{
+    memcpy(place->evicted, place->token, SECRET_SIZE);
+    place->token[0] = '\0';
+}
+
 bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id)
 {
-    bool found = false;
     pthread_mutex_lock(&sandboxes->mutex);
-    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
-        if (place->token[0] && place->product_id == product_id) {
-            memcpy(place->evicted, place->token, SECRET_SIZE);
-            place->token[0] = '\0';
-            found = true;
-        }
+    struct place *place = place_of(sandboxes, product_id);
+    bool found = place && place->token[0];
+    if (found)
+        evict(place);
     pthread_mutex_unlock(&sandboxes->mutex);
     return found;
+}
+
+int sandbox_evict_address(struct sandboxes *sandboxes, const char *address,
+                          int64_t ret_product_ids[static SANDBOXES_MAX])
+{
+    int count = 0;
+    pthread_mutex_lock(&sandboxes->mutex);
+    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
+        if (place->token[0] && is_of_address(place, address)) {
+            evict(place);
+            ret_product_ids[count++] = place->product_id;
+        }
+    pthread_mutex_unlock(&sandboxes->mutex);
+    return count;
 }
 
 bool sandbox_was_evicted(struct sandboxes *sandboxes, const char *token)
@@ -253,15 +279,6 @@ void sandbox_count_order(struct sandboxes *sandboxes, int64_t product_id)
     for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
         place->orders += place->token[0] && place->product_id == product_id;
     pthread_mutex_unlock(&sandboxes->mutex);
-}
-
-/* The place with this product, or NULL. With the mutex held. */
-static struct place *place_of(struct sandboxes *sandboxes, int64_t product_id)
-{
-    for (struct place *place = sandboxes->places; place < sandboxes->places + SANDBOXES_MAX; place++)
-        if (place->product_id == product_id)
-            return place;
-    return NULL;
 }
 
 void sandbox_note_exercise(struct sandboxes *sandboxes, int64_t product_id, uint64_t exercise)

@@ -70,13 +70,16 @@ int64_t sandbox_owned(struct sandboxes *sandboxes, const char *token);
 int sandbox_list(struct sandboxes *sandboxes, struct sandbox_info ret_list[static SANDBOXES_MAX]);
 /* Ends the sandbox with this product: its token becomes invalid, and its place is free. False: there is none. */
 bool sandbox_evict(struct sandboxes *sandboxes, int64_t product_id);
+/* Ends all sandboxes of learners with this address in the same way, and writes their products. Returns their number. */
+int sandbox_evict_address(struct sandboxes *sandboxes, const char *address,
+                          int64_t ret_product_ids[static SANDBOXES_MAX]);
 /* Whether the token was that of a sandbox which sandbox_evict ended. A place remembers one such token. SANDBOXES may be NULL. */
 bool sandbox_was_evicted(struct sandboxes *sandboxes, const char *token);
 /* The learner who has this product has run a schedule to its end, or searched: EXERCISE identifies it. The same one counts once, and no
  * more than SANDBOX_EXERCISES count. */
 enum { SANDBOX_EXERCISES = 64 };
 void sandbox_note_exercise(struct sandboxes *sandboxes, int64_t product_id, uint64_t exercise);
-/* How many exercises the learner who has this product has run; 0 if nobody has it. */
+/* How many exercises the learner who has this product has run; 0 if nobody has had it. */
 int sandbox_exercises(struct sandboxes *sandboxes, int64_t product_id);
 /* The learner who has this product has sent an order. Nothing happens if nobody has it. */
 void sandbox_count_order(struct sandboxes *sandboxes, int64_t product_id);

@@ -47,9 +47,8 @@ struct strategy {
     enum outcome (*place)(struct placing *placing); /* places an order once; NULL: the engine's steps */
     enum combining combining;
     const char *title;
-    const char *why; /* why it does, or does not, oversell */
-    const char *
-        fits; /* of the uses that its guarantee allows, what it suits, in a few words; NULL: all, or not said */
+    const char *why;     /* why it does, or does not, oversell */
+    const char *fits;    /* which of the uses that its guarantee allows; NULL: all, or not said */
     const char *instead; /* it shows a mistake, so do this; NULL: it is recommended */
 };
 

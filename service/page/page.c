@@ -14,8 +14,8 @@ static const char CONTENT_POLICY[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/* The makefile lists the files: PAGE_FILES(X) calls X(label, "folder/name", "file to embed", "the same with gzip") for each. page.S embeds
- * them. */
+/* The makefile lists the files: PAGE_FILES(X) calls X(label, "folder/name", "file to embed", "the same with gzip") for each.
+ * page.S embeds them. */
 #include "page_files.h"
 
 #define DECLARE(label, name, source, gz)                                                                     \

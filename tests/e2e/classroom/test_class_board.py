@@ -111,6 +111,15 @@ def test_a_solved_lesson_needs_an_exercise(classroom):
     leave(classroom, learner, other)
 
 
+def test_a_schedule_in_which_an_order_waits_forever_is_an_exercise(classroom):
+    """The goal of lesson 12 is one: nobody can make a step, though the end of a session would help."""
+    learner = join(classroom, "Ada")
+    state = learner.call("POST", "/steps", {"schedule": "lock-table s=1 q=1,1 A>lock A!crash B>lock~"}).json
+    assert not state["over"] and not any(order["can"]["step"] for order in state["orders"]), state
+    assert learner.call("PUT", "/class/solved", {"lessons": ["12-x"]}).status == 200
+    leave(classroom, learner)
+
+
 def test_solved_lessons(classroom):
     learner = join(classroom, "Ada")
     for stock in range(3):

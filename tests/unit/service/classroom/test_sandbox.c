@@ -144,6 +144,26 @@ static void test_exercises_are_counted_once(void **state)
     sandboxes_free(sandboxes);
 }
 
+static void test_an_address_is_evicted(void **state)
+{
+    struct sandboxes *sandboxes = sandboxes_new(30LL * 60 * 1000, 3);
+    struct sandbox_caller own = {.address = "10.0.0.1", .is_teacher = true},
+                          callers[4] = {learner, neighbour, learner, own};
+    char tokens[4][SECRET_SIZE];
+    int64_t ended[SANDBOXES_MAX], before;
+    for (int i = 0; i < 4; i++)
+        sandbox_give(sandboxes, sandbox_take(sandboxes, &callers[i], &before), 10 + i, tokens[i]);
+    int taken = sandbox_take(sandboxes, &learner, &before); /* it has no token yet */
+    assert_int_equal(sandbox_evict_address(sandboxes, "10.1.1.1", ended), 0);
+    assert_int_equal(sandbox_evict_address(sandboxes, "10.0.0.1", ended), 2);
+    assert_true(ended[0] == 10 && ended[1] == 12);
+    assert_true(sandbox_was_evicted(sandboxes, tokens[0]) && sandbox_was_evicted(sandboxes, tokens[2]));
+    assert_true(sandbox_owned(sandboxes, tokens[1]) == 11 && sandbox_owned(sandboxes, tokens[3]) == 13);
+    assert_int_equal(sandbox_evict_address(sandboxes, "10.0.0.1", ended), 0);
+    sandbox_drop(sandboxes, taken, 0);
+    sandboxes_free(sandboxes);
+}
+
 /* Otherwise an address could take its places, wait until they are idle, and take as many again. */
 static void test_idle_sandboxes_count_for_their_address(void **state)
 {
@@ -293,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_a_place_that_was_left_alone),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_exercises_are_counted_once),
+        cmocka_unit_test(test_an_address_is_evicted),
         cmocka_unit_test(test_idle_sandboxes_count_for_their_address),
         cmocka_unit_test(test_idle_sandboxes_leave_the_teachers_places),
         cmocka_unit_test(test_the_teacher_sees_and_evicts),
