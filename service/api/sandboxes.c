@@ -1,4 +1,4 @@
-/* Sandboxes over HTTP: a learner gets a product, and the teacher sees the class code. */
+/* Sandboxes over HTTP: a learner gets a product; the teacher lists, limits and ends sandboxes, and replaces the class code. */
 #include "base/clock.h"
 #include "service/api/api.h"
 
