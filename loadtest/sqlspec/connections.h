@@ -29,8 +29,6 @@ void connections_close(struct connections *connections);
  * not wait, or the server cannot say yet. False, having said why. */
 bool connections_waits(struct connections *connections, uint32_t ret_holders[SPEC_SESSIONS_MAX]);
 
-/* Do sessions wait for each other? HOLDERS of COUNT sessions, as connections_waits has them. */
-bool connections_have_circle(const uint32_t *holders, size_t count);
 /* What SESSION waits for and who holds it: "advisory lock 7, which is held by a". HOLDERS: of connections_waits. */
 enum { LOCK_TEXT_SIZE = 400 };
 void connections_describe_wait(struct connections *connections, size_t session, uint32_t holders,

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/search/waits.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static void end_wait(struct run *run, size_t session)
         if (first[i] != holders[i] ||
             (!holders[i] && connections->sessions[i]->driver->pump(connections->sessions[i]) == SESSION_BUSY))
             return;
-    if (connections_have_circle(holders, count) || on->driver->pump(on) != SESSION_BUSY)
+    if (waits_have_circle(holders, count) || on->driver->pump(on) != SESSION_BUSY)
         return;
     connections_describe_wait(connections, session, holders[session], lock);
     cancel(run, session, lock);

@@ -7,7 +7,7 @@
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/progress.h"
-#include "loadtest/search/depth_first_search.h"
+#include "loadtest/search/counterexamples.h"
 #include "loadtest/sqlspec/classify.h"
 #include "loadtest/sqlspec/serial_numbers.h"
 #include "loadtest/stats/verdict.h"
@@ -22,8 +22,7 @@ enum { OUTCOMES_MAX = 4096, REPEATS_MAX = 20 };
 struct found {
     char *text;
     struct sql_outcome outcome;
-    size_t *steps, count; /* the simplest schedule that leads to it */
-    unsigned switches;
+    struct counterexample simplest; /* the simplest schedule that leads to it */
     int64_t schedules;
     struct finding finding;
 };
@@ -97,35 +96,31 @@ static char *whole_text(const struct sql_outcome *outcome)
     return whole;
 }
 
-static unsigned count_switches(const struct spec_search *search)
+static struct counterexample schedule_that_ran(const struct spec_search *search)
 {
     const struct sql_execution *execution = &search->execution;
-    unsigned switches = 0;
-    for (size_t i = 1; i < execution->length; i++)
-        switches += search->spec->steps[execution->started[i]].session !=
-                    search->spec->steps[execution->started[i - 1]].session;
-    return switches;
+    struct counterexample ran = {.length = execution->length};
+    for (size_t i = 0; i < ran.length; i++)
+        ran.transitions[i].actor = (uint8_t)search->spec->steps[execution->started[i]].session;
+    ran.switches = ran.effort = context_switches(ran.transitions, ran.length);
+    return ran;
 }
 
-static bool keep_schedule(struct spec_search *search, struct found *found, unsigned switches)
+static void steps_of(const struct spec *spec, const struct counterexample *schedule,
+                     size_t ret_steps[SPEC_STEPS_MAX])
 {
-    const struct sql_execution *execution = &search->execution;
-    size_t *steps = malloc((execution->length + 1) * sizeof *steps);
-    if (!steps)
-        return false;
-    memcpy(steps, execution->started, execution->length * sizeof *steps);
-    free(found->steps);
-    found->steps = steps;
-    found->count = execution->length;
-    found->switches = switches;
-    return true;
+    size_t next[SPEC_SESSIONS_MAX] = {0};
+    for (size_t i = 0; i < schedule->length; i++) {
+        uint8_t session = schedule->transitions[i].actor;
+        ret_steps[i] = spec->sessions[session].steps[next[session]++];
+    }
 }
 
 /* Counts an outcome, which it takes over. */
 static bool count_outcome(struct spec_search *search, struct sql_outcome *outcome)
 {
     char *text = whole_text(outcome);
-    unsigned switches = count_switches(search);
+    const struct counterexample ran = schedule_that_ran(search);
     struct found *found = search->found;
     while (text && found < search->found + search->found_count && strcmp(found->text, text) != 0)
         found++;
@@ -143,8 +138,8 @@ static bool count_outcome(struct spec_search *search, struct sql_outcome *outcom
         text = NULL;
         search->found_count++;
     }
-    if (well && (is_new || switches < found->switches))
-        well = keep_schedule(search, found, switches);
+    if (well && (is_new || counterexample_is_before(&ran, &found->simplest)))
+        found->simplest = ran;
     if (well)
         found->schedules++;
     free(text);
@@ -225,7 +220,9 @@ static bool name_outcomes(struct spec_search *search)
 {
     for (size_t i = 0; i < search->found_count; i++) {
         struct found *found = &search->found[i];
-        if (!classify(&search->execution, &search->serial, found->steps, found->count, &found->outcome,
+        size_t steps[SPEC_STEPS_MAX];
+        steps_of(search->spec, &found->simplest, steps);
+        if (!classify(&search->execution, &search->serial, steps, found->simplest.length, &found->outcome,
                       &found->finding))
             return false;
     }
@@ -333,8 +330,8 @@ static int compare_found(const void *left, const void *right)
         return one->finding.kind < other->finding.kind ? -1 : 1;
     if (one->finding.sessions != other->finding.sessions)
         return one->finding.sessions < other->finding.sessions ? -1 : 1;
-    if (one->switches != other->switches)
-        return one->switches < other->switches ? -1 : 1;
+    if (one->simplest.switches != other->simplest.switches)
+        return one->simplest.switches < other->simplest.switches ? -1 : 1;
     return strcmp(one->text, other->text);
 }
 
@@ -349,12 +346,13 @@ static json_t *session_names(const struct spec *spec, uint32_t sessions)
     return json_string(names);
 }
 
-static json_t *step_names(const struct spec *spec, const size_t *steps, size_t count)
+static json_t *step_names(const struct spec *spec, const struct counterexample *schedule)
 {
     char *names = NULL;
-    size_t size = 0;
+    size_t size = 0, steps[SPEC_STEPS_MAX];
+    steps_of(spec, schedule, steps);
     FILE *out = open_memstream(&names, &size);
-    for (size_t i = 0; out && i < count; i++) {
+    for (size_t i = 0; out && i < schedule->length; i++) {
         const char *name = spec->steps[steps[i]].name;
         (void)fprintf(out, strpbrk(name, " \"") ? "%s\"%s\"" : "%s%s", i ? " " : "", name);
     }
@@ -393,10 +391,10 @@ static json_t *row_of(const struct spec_search *search, const struct found *foun
         "{s:s, s:o, s:I, s:f, s:o, s:s, s:s, s:s?, s:o, s:o, s:s}", "outcome",
         finding_name(found->finding.kind), "sessions", session_names(search->spec, sessions), "schedules",
         (json_int_t)schedules, "share", (double)schedules / (double)search->schedules, "schedule",
-        step_names(search->spec, found->steps, found->count), "text", found->finding.text, "code",
-        found->outcome.code, "broken_invariant", found->outcome.broken, "results",
-        results_json(search->spec, &found->outcome), "tables",
-        numbers_small(found->outcome.numbers, found->outcome.tables), "verdict", verdict_name(verdict));
+        step_names(search->spec, &found->simplest), "text", found->finding.text, "code", found->outcome.code,
+        "broken_invariant", found->outcome.broken, "results", results_json(search->spec, &found->outcome),
+        "tables", numbers_small(found->outcome.numbers, found->outcome.tables), "verdict",
+        verdict_name(verdict));
 }
 
 static json_t *rows_of(struct spec_search *search)
@@ -484,7 +482,6 @@ static void free_search(struct spec_search *search)
 {
     for (size_t i = 0; i < search->found_count; i++) {
         free(search->found[i].text);
-        free(search->found[i].steps);
         sql_outcome_free(&search->found[i].outcome);
     }
     serial_free(&search->serial);

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/search/waits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -238,7 +239,7 @@ static bool is_settled(struct sql_execution *execution)
         if (execution->running[i] != NO_STEP && execution->holders[i] == 0)
             return false;
     /* The server ends one of the waits of a circle. */
-    return !connections_have_circle(execution->holders, count);
+    return !waits_have_circle(execution->holders, count);
 }
 
 static size_t count_running(const struct sql_execution *execution)

@@ -64,22 +64,6 @@ bool connections_waits(struct connections *connections, uint32_t ret_holders[SPE
     return true;
 }
 
-bool connections_have_circle(const uint32_t *holders, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint32_t reached = holders[i], before;
-        do {
-            before = reached;
-            for (size_t n = 0; n < count; n++)
-                if (reached & 1u << n)
-                    reached |= holders[n];
-        } while (reached != before);
-        if (reached & 1u << i)
-            return true;
-    }
-    return false;
-}
-
 void connections_describe_wait(struct connections *connections, size_t session, uint32_t holders,
                                char ret_text[LOCK_TEXT_SIZE])
 {

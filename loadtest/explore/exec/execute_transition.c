@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loadtest/explore/exec/fault_transitions.h"
 #include "loadtest/explore/exec/invariants.h"
+#include "loadtest/search/waits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,21 +50,12 @@ static bool look_who_waits(struct execution *execution, bool *ret_new)
     return asked || execution_database_error(execution);
 }
 
-/* Does the graph of waiting sessions contain a cycle? */
 static bool is_deadlock(const struct execution *execution)
 {
-    for (size_t i = 0; i < execution->settings.actors; i++) {
-        unsigned reached = execution->actors[i].waits_for, before;
-        do {
-            before = reached;
-            for (size_t j = 0; j < execution->settings.actors; j++)
-                if (reached & 1u << j)
-                    reached |= execution->actors[j].waits_for;
-        } while (reached != before);
-        if (reached & 1u << i)
-            return true;
-    }
-    return false;
+    uint32_t waits_for[ACTORS_MAX];
+    for (size_t i = 0; i < execution->settings.actors; i++)
+        waits_for[i] = execution->actors[i].waits_for;
+    return waits_have_circle(waits_for, execution->settings.actors);
 }
 
 /* Waits until no actor runs that is not blocked. The mutex is held. */

@@ -130,7 +130,7 @@ bool campaign_run(struct campaign *campaign, const struct campaign_limits *limit
     if (goes_on)
         bound = campaign->search.bound;
     const struct began began = {monotonic_us(), campaign->totals.schedules};
-    campaign->totals.counterexamples_wanted = (size_t)limits->show;
+    campaign->totals.counterexamples.most = (size_t)limits->show;
     do {
         if (!goes_on)
             /* No seed is 0, and close seeds are far apart. */
@@ -169,8 +169,8 @@ static bool is_reproduced(struct campaign *campaign, const struct counterexample
            campaign->execution.transition_count == counterexample->length &&
            memcmp(campaign->execution.transitions, counterexample->transitions,
                   counterexample->length * sizeof counterexample->transitions[0]) == 0 &&
-           (counterexample->is_bad ? execution_breaks_promise(&campaign->execution)
-                                   : ending_breaks_lock(&campaign->execution.ending));
+           (counterexample->badness ? execution_breaks_promise(&campaign->execution)
+                                    : ending_breaks_lock(&campaign->execution.ending));
 }
 
 /* The narration's table as a text. */
@@ -208,15 +208,15 @@ static json_t *counterexample_json(struct campaign *campaign, const struct count
 
 json_t *campaign_counterexample(struct campaign *campaign)
 {
-    const struct totals *totals = &campaign->totals;
-    return totals->counterexample_count > 0 ? counterexample_json(campaign, &totals->counterexamples[0])
-                                            : json_null();
+    const struct counterexamples *kept = &campaign->totals.counterexamples;
+    return kept->count > 0 ? counterexample_json(campaign, &kept->item[0]) : json_null();
 }
 
 json_t *campaign_further_counterexamples(struct campaign *campaign)
 {
+    const struct counterexamples *kept = &campaign->totals.counterexamples;
     json_t *further = json_array();
-    for (size_t i = 1; i < campaign->totals.counterexample_count; i++)
-        json_array_append_new(further, counterexample_json(campaign, &campaign->totals.counterexamples[i]));
+    for (size_t i = 1; i < kept->count; i++)
+        json_array_append_new(further, counterexample_json(campaign, &kept->item[i]));
     return further;
 }

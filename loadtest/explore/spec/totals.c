@@ -6,31 +6,16 @@
 
 #include <string.h>
 
-static bool is_simpler(const struct counterexample *one, const struct counterexample *other)
-{
-    if (one->is_bad != other->is_bad)
-        return one->is_bad;
-    return one->switches < other->switches ||
-           (one->switches == other->switches && one->length < other->length);
-}
-
-/* Inserts it in its place; behind those that are equally simple. */
 static void keep_counterexample(struct totals *totals, const struct execution *execution, bool bad,
                                 unsigned switches)
 {
-    struct counterexample new = {.length = execution->transition_count, .switches = switches, .is_bad = bad};
-    size_t most = totals->counterexamples_wanted ? totals->counterexamples_wanted : 1,
-           at = totals->counterexample_count;
-    while (at > 0 && is_simpler(&new, &totals->counterexamples[at - 1]))
-        at--;
-    if (at == most)
-        return;
-    memcpy(new.transitions, execution->transitions,
-           execution->transition_count * sizeof execution->transitions[0]);
-    totals->counterexample_count += totals->counterexample_count < most;
-    memmove(totals->counterexamples + at + 1, totals->counterexamples + at,
-            (totals->counterexample_count - at - 1) * sizeof totals->counterexamples[0]);
-    totals->counterexamples[at] = new;
+    struct counterexample next = {.length = execution->transition_count,
+                                  .badness = bad,
+                                  .switches = switches,
+                                  .effort = switches * (DEPTH_MAX + 1) +
+                                            (unsigned)execution->transition_count};
+    memcpy(next.transitions, execution->transitions, next.length * sizeof next.transitions[0]);
+    (void)counterexamples_keep(&totals->counterexamples, &next);
 }
 
 void totals_add(struct totals *totals, const struct execution *execution)

@@ -3,17 +3,9 @@
 #define OVERSELL_LOADTEST_EXPLORE_SPEC_TOTALS_H
 
 #include "loadtest/explore/exec/execution.h"
+#include "loadtest/search/counterexamples.h"
 
-enum { SWITCHES_MAX = 255, COUNTEREXAMPLES_MAX = 20 };
-
-/* A counterexample: a schedule that breaks an invariant. The simplest is shown: one that did harm before one in which only the
- * lock was wrong, then the one with the fewest context switches, then the one with the fewest transitions. */
-struct counterexample {
-    struct transition transitions[DEPTH_MAX];
-    size_t length;
-    unsigned switches; /* context switches */
-    bool is_bad;       /* it breaks the promise; otherwise only its lock was wrong */
-};
+enum { SWITCHES_MAX = 255 };
 
 struct totals {
     uint64_t schedules;
@@ -23,8 +15,8 @@ struct totals {
     uint64_t bad;                           /* those for which execution_breaks_promise */
     uint64_t by_switches[SWITCHES_MAX + 1]; /* schedules with 0, 1, 2 … context switches */
     uint64_t transitions;
-    struct counterexample counterexamples[COUNTEREXAMPLES_MAX]; /* the simplest first */
-    size_t counterexample_count, counterexamples_wanted;        /* wanted: 0 means 1 */
+    /* One that breaks the promise before one in which only the lock was wrong, then by context switches, then by transitions. */
+    struct counterexamples counterexamples;
 };
 
 /* Adds the result of the schedule that EXECUTION has just ended. */

@@ -192,12 +192,10 @@ static bool explore_all(struct explore_own *explore, json_t *shown)
         return explore_own_replay(explore, &schedule) && json_array_append_new(shown, schedule) == 0;
     bool well = explore_own_search(explore);
     size_t count = explore->show > 1 ? (size_t)explore->show : 1;
-    for (size_t i = 0; i < explore->worst_count && i < count && well && (i == 0 || !interrupt_came()); i++) {
-        schedule = explore_own_show(
-            explore, &explore->worst[i],
-            i > 0                                                                          ? 1
-            : explore->worst[i].occupied > 0 || explore->worst[i].verdict == VERDICT_STUCK ? SLOW_REPLAYS
-                                                                                           : REPLAYS);
+    for (size_t i = 0; i < explore->worst.count && i < count && well && (i == 0 || !interrupt_came()); i++) {
+        const struct counterexample *worst = &explore->worst.item[i];
+        bool is_slow = worst->occupied > 0 || worst->badness == VERDICT_STUCK;
+        schedule = explore_own_show(explore, worst, i > 0 ? 1 : is_slow ? SLOW_REPLAYS : REPLAYS);
         if (i > 0 && interrupt_came()) { /* its last repetition may have ended in the middle */
             json_decref(schedule);
             break;

@@ -9,19 +9,10 @@
 #include "loadtest/own/schedules/saved_schedule.h"
 #include "loadtest/own/schedules/schedule_text.h"
 #include "loadtest/report/output.h"
-#include "loadtest/search/depth_first_search.h"
+#include "loadtest/search/counterexamples.h"
 #include "loadtest/stats/verdict.h"
 
 enum { SHOWN_MAX = 10, SILENT_MAX = 4, GATE_URL = 1024 };
-
-struct counterexample {
-    enum verdict verdict;
-    struct transition transitions[DEPTH_MAX];
-    size_t length;
-    unsigned switches;
-    size_t occupied; /* connections of the pool that further requests occupy */
-    bool frees;      /* and one of them is closed later */
-};
 
 /* PATH is the beginning of a schedule, after which ACTOR waits in the program. */
 struct silent_request {
@@ -67,10 +58,9 @@ struct explore_own {
     size_t pool_size; /* connections; 0: it has no pool, or it is not known; OCCUPIERS_MAX: as many or more */
     /* Schedules of requests that shared its last connection, in which nothing was wrong; and those of them in which they took turns on it. */
     int64_t pool_clean, pool_shared;
-    bool pool_escaped;         /* a request that was to occupy a connection did not keep it */
-    bool pool_stuck;           /* with its last connection, no request could end */
-    const struct search *runs; /* the search that runs */
-    bool slept;                /* a request, in one of the schedules */
+    bool pool_escaped; /* a request that was to occupy a connection did not keep it */
+    bool pool_stuck;   /* with its last connection, no request could end */
+    bool slept;        /* a request, in one of the schedules */
     /* Of the schedule that runs: its transitions, and bits of the requests that wait in the program. */
     struct counterexample ran;
     unsigned inside;
@@ -81,11 +71,10 @@ struct explore_own {
     struct run_record last;          /* of the last schedule that ended, to compare the next one with */
     struct search search, shared[2]; /* SHARED: with one connection for all requests */
     int64_t schedules, differed, found[VERDICT_COUNT], deadlocks, us;
-    struct run_record first_worst;          /* of worst[0], for a search that an interrupt ends */
-    struct counterexample worst[SHOWN_MAX]; /* the worst verdict and the fewest switches first */
-    size_t worst_count;
-    struct counterexample
-        simplest[VERDICT_COUNT]; /* the schedule with the fewest switches; as many as FOUND says, 0: none */
+    struct run_record first_worst; /* of the first of WORST, for a search that an interrupt ends */
+    struct counterexamples worst;  /* all that are not clean; BADNESS is the verdict */
+    /* Of each verdict the schedule with the fewest switches; as many as FOUND says, 0: none. */
+    struct counterexample simplest[VERDICT_COUNT];
 };
 
 /* ---- the servers ----- */
@@ -101,7 +90,7 @@ enum verdict explore_own_judge(const struct explore_own *explore, const struct r
 bool explore_own_is_doubtful(const struct explore_own *explore, const struct run_record *record);
 /* Counts the schedule, and returns what explore_own_judge returns. */
 enum verdict explore_own_count(struct explore_own *explore, const struct run_record *record);
-/* Runs the first schedule, which is that of the lowest requests first. */
+/* Runs the first schedule. */
 bool explore_own_run_first(struct explore_own *explore);
 /* Runs single requests, and then all, before anything counts. */
 bool explore_own_warm_up(struct explore_own *explore);
@@ -110,6 +99,12 @@ bool explore_own_search(struct explore_own *explore);
 /* Begins a schedule, while further requests occupy as many connections, of which one may be closed later (runner_occupy). READS_STOCK after
  * each transaction. */
 bool explore_own_start(struct explore_own *explore, size_t occupied, bool frees, bool reads_stock);
+/* Is it among what can happen next? */
+bool explore_own_is_enabled(struct explore_own *explore, struct transition transition);
+/* Lets it happen. */
+bool explore_own_apply(struct explore_own *explore, struct transition transition);
+/* Runs what is left of the schedule, that of the lowest requests first. */
+bool explore_own_run_rest(struct explore_own *explore);
 /* Begins this schedule, which the caller ends. False: a request was not held where it was before. */
 bool explore_own_follow(struct explore_own *explore, const struct counterexample *path, bool reads_stock);
 /* Repeats a counterexample as often, and returns it as it is shown; the last repetition reads the stock after each transaction. */

@@ -20,8 +20,9 @@ static enum repetition repeat(struct explore_own *explore, const struct countere
     bool well = explore_own_follow(explore, worst, reads_stock);
     if (!runner_end(explore->runner) || !well)
         return NOT_FOLLOWED;
-    return explore_own_judge(explore, runner_record(explore->runner)) == worst->verdict ? REPEATED
-                                                                                        : ENDED_OTHERWISE;
+    return explore_own_judge(explore, runner_record(explore->runner)) == (enum verdict)worst->badness
+               ? REPEATED
+               : ENDED_OTHERWISE;
 }
 
 /* Repeats a counterexample as often, and returns it as it is shown; the last repetition reads the stock after each transaction. NULL, having
@@ -46,7 +47,7 @@ json_t *explore_own_show(struct explore_own *explore, const struct counterexampl
     bool cut = interrupted() != 0;
     json_t *shown = explored_schedule(cut ? &explore->first_worst : runner_record(explore->runner),
                                       schedule_write(worst->transitions, worst->length, words),
-                                      (size_t)explore->requests, worst->verdict);
+                                      (size_t)explore->requests, (enum verdict)worst->badness);
     static const char SHARED[] =
         "The requests shared a connection of the pool: a transaction, a session lock or a setting of one of them held for the other as "
         "well. Keep one connection for all statements of a request.";
@@ -66,27 +67,10 @@ json_t *explore_own_show(struct explore_own *explore, const struct counterexampl
 
 /* ---- one schedule that the user names ------------------------------------------------------------------------------ */
 
-static bool is_enabled(struct explore_own *explore, struct transition transition)
-{
-    struct transition choices[ENABLED_MAX];
-    size_t count = runner_enabled(explore->runner, choices);
-    for (size_t i = 0; i < count; i++)
-        if (choices[i].actor == transition.actor && choices[i].kind == transition.kind)
-            return true;
-    return false;
-}
-
-static bool run_one(struct explore_own *explore, struct transition transition, struct counterexample *ran)
-{
-    ran->transitions[ran->length++] = transition;
-    return runner_apply(explore->runner, transition);
-}
-
 /* Runs the schedule as far as the requests can follow it, and then the rest of each. A request that has been changed may send fewer
- * statements, or wait. RAN gets the transitions that ran. */
-static bool follow(struct explore_own *explore, struct counterexample *ran)
+ * statements, or wait. */
+static bool follow(struct explore_own *explore)
 {
-    struct transition choices[ENABLED_MAX];
     unsigned done[ACTORS_MAX] = {0};
     runner_wait_out_all(explore->runner);
     bool well = explore_own_start(explore, (size_t)explore->occupied, explore->frees, true);
@@ -94,37 +78,35 @@ static bool follow(struct explore_own *explore, struct counterexample *ran)
         const struct schedule_part *part = &explore->schedule.parts[i];
         const struct transition next = {part->actor, part->kind};
         bool is_step = part->kind == TRANSITION_STEP;
-        for (bool goes_on = true; goes_on && well && ran->length < DEPTH_MAX; goes_on = is_step) {
-            if ((is_step && done[part->actor] >= part->upto) || !is_enabled(explore, next))
+        for (bool goes_on = true; goes_on && well && explore->ran.length < DEPTH_MAX; goes_on = is_step) {
+            if ((is_step && done[part->actor] >= part->upto) || !explore_own_is_enabled(explore, next))
                 break;
-            well = run_one(explore, next, ran);
+            well = explore_own_apply(explore, next);
             done[part->actor] += is_step;
         }
     }
-    while (well && ran->length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0 &&
-           (choices[0].kind == TRANSITION_STEP || choices[0].kind == TRANSITION_TIMEOUT))
-        well = run_one(explore, choices[0], ran);
+    well = well && explore_own_run_rest(explore);
     return runner_end(explore->runner) && well;
 }
 
 bool explore_own_replay(struct explore_own *explore, json_t **ret_shown)
 {
     char words[SCHEDULE_TEXT];
-    struct counterexample ran = {0};
     int64_t begin = monotonic_us();
-    if (!follow(explore, &ran))
+    if (!follow(explore))
         return false;
     const struct run_record *record = runner_record(explore->runner);
     explore->us = monotonic_us() - begin;
-    ran.verdict = explore_own_count(explore, record);
+    enum verdict verdict = explore_own_count(explore, record);
     if (explore_own_is_doubtful(explore, record))
         return false;
-    if (ran.verdict == VERDICT_CLEAN) /* else the schedule still shows what is wrong */
+    if (verdict == VERDICT_CLEAN) /* else the schedule still shows what is wrong */
         changed_statement(explore->saved.steps, record, explore->changed);
-    explore->found[ran.verdict] = 1;
-    explore->simplest[ran.verdict] = ran;
-    *ret_shown = explored_schedule(record, schedule_write(ran.transitions, ran.length, words),
-                                   (size_t)explore->requests, ran.verdict);
+    explore->found[verdict] = 1;
+    explore->simplest[verdict] = explore->ran;
+    *ret_shown = explored_schedule(record,
+                                   schedule_write(explore->ran.transitions, explore->ran.length, words),
+                                   (size_t)explore->requests, verdict);
     if (!*ret_shown)
         complain("out of memory");
     return *ret_shown;

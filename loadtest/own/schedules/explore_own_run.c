@@ -6,14 +6,40 @@
 
 /* ---- running --------------------------------------------------------------------------------------------------------- */
 
-bool explore_own_run_first(struct explore_own *explore)
+bool explore_own_is_enabled(struct explore_own *explore, struct transition transition)
 {
     struct transition choices[ENABLED_MAX];
-    bool well = runner_start(explore->runner);
-    while (well && runner_enabled(explore->runner, choices) > 0 &&
+    size_t count = runner_enabled(explore->runner, choices), at = 0;
+    while (at < count && (choices[at].actor != transition.actor || choices[at].kind != transition.kind))
+        at++;
+    return at < count;
+}
+
+bool explore_own_apply(struct explore_own *explore, struct transition transition)
+{
+    explore->ran.transitions[explore->ran.length++] = transition;
+    return runner_apply(explore->runner, transition);
+}
+
+bool explore_own_run_rest(struct explore_own *explore)
+{
+    struct transition choices[ENABLED_MAX];
+    bool well = true;
+    while (well && explore->ran.length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0 &&
            (choices[0].kind == TRANSITION_STEP || choices[0].kind == TRANSITION_TIMEOUT))
-        well = runner_apply(explore->runner, choices[0]);
-    return well && runner_end(explore->runner);
+        well = explore_own_apply(explore, choices[0]);
+    return well;
+}
+
+static bool begin(struct explore_own *explore)
+{
+    explore->ran.length = 0;
+    return runner_start(explore->runner);
+}
+
+bool explore_own_run_first(struct explore_own *explore)
+{
+    return begin(explore) && explore_own_run_rest(explore) && runner_end(explore->runner);
 }
 
 /* A service that has just started is slow at first, so it gets one request alone. */
@@ -30,19 +56,15 @@ bool explore_own_start(struct explore_own *explore, size_t occupied, bool frees,
         return false;
     runner_occupy(explore->runner, occupied, frees);
     runner_set(explore->runner, (size_t)explore->requests, reads_stock);
-    return runner_start(explore->runner);
+    return begin(explore);
 }
 
 bool explore_own_follow(struct explore_own *explore, const struct counterexample *path, bool reads_stock)
 {
-    struct transition choices[ENABLED_MAX];
     bool well = explore_own_start(explore, path->occupied, path->frees, reads_stock);
-    for (size_t i = 0; i < path->length && well; i++) {
-        size_t count = runner_enabled(explore->runner, choices), at = 0;
-        while (at < count && memcmp(&choices[at], &path->transitions[i], sizeof choices[at]) != 0)
-            at++;
-        well = at < count && runner_apply(explore->runner, choices[at]);
-    }
+    for (size_t i = 0; i < path->length && well; i++)
+        well = explore_own_is_enabled(explore, path->transitions[i]) &&
+               explore_own_apply(explore, path->transitions[i]);
     return well;
 }
 

@@ -46,7 +46,6 @@ static void note_silence(struct explore_own *explore)
 static bool start(void *self)
 {
     struct explore_own *explore = self;
-    explore->ran.length = 0;
     explore->inside = 0;
     if (!explore_own_start(explore, (size_t)explore->occupied, explore->frees, false))
         return false;
@@ -62,8 +61,7 @@ static size_t enabled(void *self, struct transition *ret_transitions)
 static bool apply(void *self, struct transition transition)
 {
     struct explore_own *explore = self;
-    explore->ran.transitions[explore->ran.length++] = transition;
-    if (!runner_apply(explore->runner, transition))
+    if (!explore_own_apply(explore, transition))
         return false;
     note_silence(explore);
     return true;
@@ -79,33 +77,16 @@ static uint64_t fingerprint(void *self)
     return runner_fingerprint(((struct explore_own *)self)->runner);
 }
 
-static bool is_worse(const struct counterexample *one, const struct counterexample *other)
-{
-    return one->verdict > other->verdict ||
-           (one->verdict == other->verdict && one->switches < other->switches);
-}
-
 static void keep(struct explore_own *explore, enum verdict verdict)
 {
-    const struct search *search = explore->runs;
-    struct counterexample next = {.verdict = verdict,
-                                  .length = search->length,
-                                  .occupied = (size_t)explore->occupied,
-                                  .frees = explore->frees};
-    for (size_t i = 0; i < search->length; i++)
-        next.transitions[i] = search->path[i].transitions[search->path[i].taken];
-    next.switches = context_switches(next.transitions, next.length);
-    if (explore->found[verdict]++ == 0 || next.switches < explore->simplest[verdict].switches)
+    struct counterexample next = explore->ran;
+    next.badness = verdict;
+    next.switches = next.effort = context_switches(next.transitions, next.length);
+    next.occupied = (size_t)explore->occupied;
+    next.frees = explore->frees;
+    if (explore->found[verdict]++ == 0 || counterexample_is_before(&next, &explore->simplest[verdict]))
         explore->simplest[verdict] = next;
-    size_t at = explore->worst_count;
-    while (at > 0 && is_worse(&next, &explore->worst[at - 1]))
-        at--;
-    if (verdict == VERDICT_CLEAN || at == SHOWN_MAX)
-        return;
-    explore->worst_count += explore->worst_count < SHOWN_MAX;
-    memmove(&explore->worst[at + 1], &explore->worst[at], (explore->worst_count - 1 - at) * sizeof next);
-    explore->worst[at] = next;
-    if (at == 0)
+    if (verdict != VERDICT_CLEAN && counterexamples_keep(&explore->worst, &next) == 0)
         explore->first_worst = *runner_record(explore->runner);
 }
 
@@ -259,7 +240,7 @@ static void withdraw_clean(struct explore_own *explore)
     bool fails = (explore->unclear - explore->gave_up) * 100 > explore->answers * CHECK_FAILING_PERCENT &&
                  !(explore->allowed & 1U << VERDICT_FAILING);
     enum verdict instead = fails ? VERDICT_FAILING : VERDICT_NOT_EXPLORED;
-    if ((!*explore->overtaken && !fails) || explore->worst_count > 0)
+    if ((!*explore->overtaken && !fails) || explore->worst.count > 0)
         return;
     explore->found[instead] = explore->found[VERDICT_CLEAN];
     explore->simplest[instead] = explore->simplest[VERDICT_CLEAN];
@@ -277,10 +258,9 @@ static enum search_outcome run_search(struct explore_own *explore, struct search
                                     .fingerprint = fingerprint};
     enum search_outcome outcome = SEARCH_RAN;
     search->bound = NO_BOUND;
-    explore->runs = search;
     while (outcome == SEARCH_RAN && !interrupt_came() && monotonic_us() < limit_us &&
            explore->schedules < explore->max_schedules &&
-           (explore->occupied == 0 || explore->worst_count == 0)) {
+           (explore->occupied == 0 || explore->worst.count == 0)) {
         outcome = search_run(search, &program);
         /* A slow machine may be the cause: the same schedule again, a few times. */
         if (outcome == SEARCH_DIFFERS && explore->differed++ < DIFFERS_MOST && runner_end(explore->runner))
@@ -296,7 +276,7 @@ static enum search_outcome run_search(struct explore_own *explore, struct search
 static bool search_shared(struct explore_own *explore, int64_t limit_us)
 {
     enum search_outcome outcome = SEARCH_DONE;
-    if (explore->instances > 1 || strcmp(explore->faults, "none") != 0 || explore->worst_count > 0 ||
+    if (explore->instances > 1 || strcmp(explore->faults, "none") != 0 || explore->worst.count > 0 ||
         !explore->search.done || interrupt_came() ||
         *runner_at_once(explore->runner)) /* such a request takes several connections */
         return true;
@@ -304,7 +284,7 @@ static bool search_shared(struct explore_own *explore, int64_t limit_us)
         return false;
     /* A session lock that both requests have shows only if they go on over two connections. */
     for (int frees = 0; frees < 2 && explore->pool_size > 1 && explore->pool_size < OCCUPIERS_MAX &&
-                        explore->worst_count == 0 && (outcome == SEARCH_RAN || outcome == SEARCH_DONE);
+                        explore->worst.count == 0 && (outcome == SEARCH_RAN || outcome == SEARCH_DONE);
          frees++) {
         if (frees && !runner_locks_session(explore->runner))
             break;
@@ -333,6 +313,7 @@ static bool try_polls(struct explore_own *explore, int64_t limit_us)
 
 bool explore_own_search(struct explore_own *explore)
 {
+    explore->worst.most = SHOWN_MAX;
     int64_t begin = monotonic_us(), limit_us = begin + explore->time_limit_ms * 1000;
     if (!try_polls(explore, begin + explore->time_limit_ms * 1000 / TRIES_SHARE))
         return false;
