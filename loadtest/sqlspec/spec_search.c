@@ -8,6 +8,7 @@
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/cli/progress.h"
 #include "loadtest/search/counterexamples.h"
+#include "loadtest/search/run_search.h"
 #include "loadtest/sqlspec/classify.h"
 #include "loadtest/sqlspec/serial_numbers.h"
 #include "loadtest/stats/verdict.h"
@@ -38,6 +39,7 @@ struct spec_search {
     struct found found[OUTCOMES_MAX];
     size_t found_count;
     int64_t schedules, repeats;
+    int repeats_in_turn;
     bool complete;
     struct progress progress;
 };
@@ -161,12 +163,39 @@ static bool end(void *self)
 
 /* ---- searching ----------------------------------------------------------------------------------------- */
 
-static bool may_continue(const struct spec_search *search, int64_t until_us)
+static bool goes_on(void *self)
 {
-    const struct spec_settings *settings = search->settings;
-    int64_t most = settings->samples ? settings->samples : settings->limit;
-    return !interrupt_came() && (!most || search->schedules < most) &&
-           (!until_us || monotonic_us() < until_us);
+    const struct spec_search *search = self;
+    int64_t most = search->settings->samples ? search->settings->samples : search->settings->limit;
+    return !most || search->schedules < most;
+}
+
+static bool ran(void *self)
+{
+    struct spec_search *search = self;
+    char run[40];
+    search->repeats_in_turn = 0;
+    search->schedules++;
+    (void)snprintf(run, sizeof run, " run: %" PRId64, search->schedules);
+    progress_update(&search->progress, search_coverage(&search->search), run);
+    return true;
+}
+
+static bool again(void *self, enum search_outcome why)
+{
+    struct spec_search *search = self;
+    struct sql_outcome unused = {0};
+    (void)why;
+    if (++search->repeats_in_turn > REPEATS_MAX) {
+        complain("%s: the same steps do not lead to the same results. Select only values that depend on the "
+                 "schedule, and sort rows",
+                 search->settings->path);
+        return false;
+    }
+    search->repeats++;
+    bool ended = sql_execution_end(&search->execution, &unused);
+    sql_outcome_free(&unused);
+    return ended;
 }
 
 /* Runs the schedules. False, having said why. */
@@ -180,40 +209,16 @@ static bool run_schedules(struct spec_search *search)
                                     .remaining = remaining,
                                     .fingerprint = fingerprint};
     const struct spec_settings *settings = search->settings;
-    int64_t until_us = settings->time_ms ? monotonic_us() + settings->time_ms * 1000 : 0;
-    int repeats = 0;
+    const struct search_caller caller = {
+        search, settings->time_ms ? monotonic_us() + settings->time_ms * 1000 : INT64_MAX, goes_on, ran,
+        again};
     search->search.bound = (int)settings->bound;
     search->search.samples = settings->samples > 0;
     search->search.random = random_from((uint64_t)settings->seed);
-    while (may_continue(search, until_us)) {
-        enum search_outcome outcome = search_run(&search->search, &program);
-        if (outcome == SEARCH_DONE)
-            break;
-        if (outcome == SEARCH_FAILED)
-            return false;
-        if (outcome == SEARCH_DIFFERS) {
-            struct sql_outcome unused = {0};
-            if (++repeats > REPEATS_MAX) {
-                complain(
-                    "%s: the same steps do not lead to the same results. Select only values that depend on the "
-                    "schedule, and sort rows",
-                    settings->path);
-                return false;
-            }
-            search->repeats++;
-            if (!sql_execution_end(&search->execution, &unused))
-                return false;
-            sql_outcome_free(&unused);
-            continue;
-        }
-        repeats = 0;
-        search->schedules++;
-        char run[40];
-        (void)snprintf(run, sizeof run, " run: %" PRId64, search->schedules);
-        progress_update(&search->progress, search_coverage(&search->search), run);
-    }
+    enum search_outcome outcome = run_search(&search->search, &program, &caller);
     search->complete = search->search.done && !search->search.cut && !search->execution.inside.is_open;
-    return !interrupted() && (search->schedules > 0 || !interrupt_came());
+    return (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && !interrupted() &&
+           (search->schedules > 0 || !interrupt_came());
 }
 
 static bool name_outcomes(struct spec_search *search)

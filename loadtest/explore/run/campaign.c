@@ -3,11 +3,11 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-#include "loadtest/cli/interrupt.h"
 #include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/explain/narration.h"
 #include "loadtest/explore/spec/explore_verdict.h"
 #include "loadtest/explore/spec/scenario.h"
+#include "loadtest/search/run_search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,20 +32,25 @@ void campaign_close(struct campaign *campaign)
     execution_close(&campaign->execution);
 }
 
-/* Where and when a run began. */
-struct began {
-    int64_t at_us;
-    uint64_t schedules; /* that an earlier run had left in the checkpoint */
+/* One call of campaign_run. */
+struct run {
+    struct campaign *campaign;
+    const struct campaign_limits *limits;
+    uint64_t earlier; /* schedules that an earlier run had left in the checkpoint */
+    int64_t until_us;
+    unsigned tries; /* of a schedule that differs */
+    campaign_progress *progress;
+    void *context;
 };
 
-static bool is_enough(const struct campaign *campaign, const struct campaign_limits *limits,
-                      const struct began *began)
+static bool goes_on(void *self)
 {
-    uint64_t schedules = campaign->totals.schedules - began->schedules;
-    return interrupted() || (limits->first && campaign->totals.bad > 0) ||
-           (limits->schedules && schedules >= (uint64_t)limits->schedules) ||
-           (limits->samples && campaign->totals.schedules >= (uint64_t)limits->samples) ||
-           (limits->time_ms && monotonic_us() - began->at_us >= limits->time_ms * 1000);
+    const struct run *run = self;
+    const struct campaign_limits *limits = run->limits;
+    const struct totals *totals = &run->campaign->totals;
+    return (!limits->first || totals->bad == 0) &&
+           (!limits->schedules || totals->schedules - run->earlier < (uint64_t)limits->schedules) &&
+           (!limits->samples || totals->schedules < (uint64_t)limits->samples);
 }
 
 /* Bound N + 1 repeats the schedules of bound N. Each counts once: with the first bound that allows it. */
@@ -85,39 +90,45 @@ static bool load_progress(struct campaign *campaign, bool *ret_found)
     return found >= 0;
 }
 
-/* One search, to its end or up to a limit. False, with ERROR: it cannot continue. */
-static bool run_search(struct campaign *campaign, const struct campaign_limits *limits,
-                       const struct began *began, campaign_progress *progress, void *context)
+static bool ran(void *self)
 {
+    struct run *run = self;
+    struct campaign *campaign = run->campaign;
+    int64_t samples = run->limits->samples;
+    count(campaign);
+    run->tries = 0;
+    if (run->progress)
+        run->progress(run->context,
+                      samples ? (double)campaign->totals.schedules / (double)samples : campaign->coverage);
+    return monotonic_us() - campaign->checkpoint.saved_us <= SAVE_EVERY_US || save_progress(campaign);
+}
+
+/* The execution doubts a schedule at most twice. */
+static bool again(void *self, enum search_outcome why)
+{
+    struct run *run = self;
+    run->campaign->differed++;
+    return why == SEARCH_DOUBTFUL || (execution_end(&run->campaign->execution) && ++run->tries < TRIES_AGAIN);
+}
+
+/* One search, to its end or up to a limit. False, with ERROR: it cannot continue. */
+static bool search_once(struct run *run)
+{
+    struct campaign *campaign = run->campaign;
     const struct program program = {&campaign->execution,  execution_start,      execution_enabled,
                                     execution_apply,       execution_end,        execution_remaining,
                                     execution_is_doubtful, execution_fingerprint};
-    unsigned tries = 0;
-    while (!is_enough(campaign, limits, began))
-        switch (search_run(&campaign->search, &program)) {
-        case SEARCH_RAN:
-            count(campaign);
-            if (progress)
-                progress(context, limits->samples
-                                      ? (double)campaign->totals.schedules / (double)limits->samples
-                                      : campaign->coverage);
-            tries = 0;
-            if (monotonic_us() - campaign->checkpoint.saved_us > SAVE_EVERY_US && !save_progress(campaign))
-                return false;
-            break;
-        case SEARCH_DONE: return true;
-        case SEARCH_DOUBTFUL: campaign->differed++; break; /* the execution doubts a schedule at most twice */
-        case SEARCH_DIFFERS:
-            campaign->differed++;
-            if (!execution_end(&campaign->execution) || ++tries == TRIES_AGAIN)
-                return text_fail(campaign->error, sizeof campaign->error, "not reproducible: %s",
-                                 campaign->search.error);
-            break;
-        case SEARCH_FAILED:
-            return text_fail(campaign->error, sizeof campaign->error, "%s",
-                             *campaign->execution.error ? campaign->execution.error : campaign->search.error);
-        }
-    return true;
+    const struct search_caller caller = {run, run->until_us, goes_on, ran, again};
+    run->tries = 0;
+    switch (run_search(&campaign->search, &program, &caller)) {
+    case SEARCH_DIFFERS:
+        return text_fail(campaign->error, sizeof campaign->error, "not reproducible: %s",
+                         campaign->search.error);
+    case SEARCH_FAILED:
+        return text_fail(campaign->error, sizeof campaign->error, "%s",
+                         *campaign->execution.error ? campaign->execution.error : campaign->search.error);
+    default: return !*campaign->error;
+    }
 }
 
 bool campaign_run(struct campaign *campaign, const struct campaign_limits *limits,
@@ -129,7 +140,9 @@ bool campaign_run(struct campaign *campaign, const struct campaign_limits *limit
         return false;
     if (goes_on)
         bound = campaign->search.bound;
-    const struct began began = {monotonic_us(), campaign->totals.schedules};
+    struct run run = {campaign, limits, .earlier = campaign->totals.schedules, .progress = progress,
+                      .context = context};
+    run.until_us = limits->time_ms ? monotonic_us() + limits->time_ms * 1000 : INT64_MAX;
     campaign->totals.counterexamples.most = (size_t)limits->show;
     do {
         if (!goes_on)
@@ -140,7 +153,7 @@ bool campaign_run(struct campaign *campaign, const struct campaign_limits *limit
                 .pct.depth = (unsigned)limits->pct,
                 .random = (uint64_t)limits->seed * UINT64_C(0x9E3779B97F4A7C15) | 1};
         goes_on = false;
-        well = run_search(campaign, limits, &began, progress, context) && save_progress(campaign);
+        well = search_once(&run) && save_progress(campaign);
         campaign->complete = well && campaign->search.done && !campaign->search.cut;
     } while (well && campaign->search.done && campaign->search.cut && bound++ < limits->bound);
     if (campaign->complete)

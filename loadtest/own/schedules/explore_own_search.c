@@ -4,6 +4,7 @@
 #include "loadtest/cli/interrupt.h"
 #include "loadtest/own/check_row.h"
 #include "loadtest/own/schedules/explore_own_impl.h"
+#include "loadtest/search/run_search.h"
 #include "loadtest/search/schedule_notation.h"
 
 #include <inttypes.h>
@@ -247,8 +248,22 @@ static void withdraw_clean(struct explore_own *explore)
     explore->found[VERDICT_CLEAN] = 0;
 }
 
+static bool goes_on(void *self)
+{
+    const struct explore_own *explore = self;
+    return explore->schedules < explore->max_schedules &&
+           (explore->occupied == 0 || explore->worst.count == 0);
+}
+
+/* A slow machine may be the cause: the same schedule again, a few times. */
+static bool again(void *self, enum search_outcome why)
+{
+    (void)why;
+    return ((struct explore_own *)self)->differed++ < DIFFERS_MOST && end(self);
+}
+
 /* Runs what is left of SEARCH, until LIMIT_US of the monotonic clock. */
-static enum search_outcome run_search(struct explore_own *explore, struct search *search, int64_t limit_us)
+static enum search_outcome search_until(struct explore_own *explore, struct search *search, int64_t limit_us)
 {
     const struct program program = {.self = explore,
                                     .start = start,
@@ -256,16 +271,9 @@ static enum search_outcome run_search(struct explore_own *explore, struct search
                                     .apply = apply,
                                     .end = end_and_judge,
                                     .fingerprint = fingerprint};
-    enum search_outcome outcome = SEARCH_RAN;
+    const struct search_caller caller = {explore, limit_us, goes_on, NULL, again};
     search->bound = NO_BOUND;
-    while (outcome == SEARCH_RAN && !interrupt_came() && monotonic_us() < limit_us &&
-           explore->schedules < explore->max_schedules &&
-           (explore->occupied == 0 || explore->worst.count == 0)) {
-        outcome = search_run(search, &program);
-        /* A slow machine may be the cause: the same schedule again, a few times. */
-        if (outcome == SEARCH_DIFFERS && explore->differed++ < DIFFERS_MOST && runner_end(explore->runner))
-            outcome = SEARCH_RAN;
-    }
+    enum search_outcome outcome = run_search(search, &program, &caller);
     if (outcome == SEARCH_DIFFERS)
         say_difference(&explore->last, runner_record(explore->runner));
     return outcome;
@@ -290,7 +298,7 @@ static bool search_shared(struct explore_own *explore, int64_t limit_us)
             break;
         explore->occupied = (int64_t)explore->pool_size - 1;
         explore->frees = frees > 0;
-        outcome = run_search(explore, &explore->shared[frees], limit_us);
+        outcome = search_until(explore, &explore->shared[frees], limit_us);
     }
     explore->occupied = 0;
     explore->frees = false;
@@ -318,7 +326,7 @@ bool explore_own_search(struct explore_own *explore)
     if (!try_polls(explore, begin + explore->time_limit_ms * 1000 / TRIES_SHARE))
         return false;
     begin = monotonic_us();
-    enum search_outcome outcome = run_search(explore, &explore->search, limit_us);
+    enum search_outcome outcome = search_until(explore, &explore->search, limit_us);
     explore->us = monotonic_us() - begin;
     bool well = (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && look_for_sleepers(explore) &&
                 search_shared(explore, limit_us);
