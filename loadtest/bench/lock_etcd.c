@@ -19,8 +19,7 @@ struct caller {
     CURL *curl;
     struct curl_slist *headers;
     char queue[KEY_SIZE - 20];
-    char reply[TEXT_SIZE];
-    size_t length;
+    struct http_reply reply;
 };
 
 static bool fail(char *ret_reason, const char *words)
@@ -29,31 +28,18 @@ static bool fail(char *ret_reason, const char *words)
     return false;
 }
 
-static size_t receive(char *data, size_t one, size_t length, void *own)
-{
-    struct caller *c = own;
-    (void)one; /* libcurl promises that it is 1 */
-    if (length >= sizeof c->reply - c->length)
-        return 0;
-    memcpy(c->reply + c->length, data, length);
-    c->length += length;
-    c->reply[c->length] = 0;
-    return length;
-}
-
 static bool call(struct caller *c, const char *path, const char *body, char *ret_reason)
 {
     char url[256];
-    long status = 0;
     snprintf(url, sizeof url, "%s%s", c->endpoint, path);
-    c->length = 0;
+    http_reply_begin(&c->reply);
     curl_easy_setopt(c->curl, CURLOPT_URL, url);
     curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, body);
     CURLcode code = curl_easy_perform(c->curl);
     if (code != CURLE_OK)
         return fail(ret_reason, curl_easy_strerror(code));
-    curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
-    return status == 200 || fail(ret_reason, c->length ? c->reply : "not HTTP 200");
+    return http_request_status(c->curl) == 200 ||
+           fail(ret_reason, c->reply.length ? c->reply.body : "not HTTP 200");
 }
 
 static void base64(const char *text, char ret_base64[static BASE64_SIZE])
@@ -80,7 +66,7 @@ static bool caller_turn(void *own, int64_t end_us, char *ret_reason)
     (void)end_us; /* each call has its own time limit */
     if (!call(c, "/v3/lease/grant", "{\"TTL\":10}", ret_reason))
         return false;
-    const char *id = strstr(c->reply, "\"ID\":\"");
+    const char *id = strstr(http_reply_text(&c->reply), "\"ID\":\"");
     if (!id || sscanf(id, "\"ID\":\"%lld\"", &lease) != 1)
         return fail(ret_reason, "etcd returned a lease without an ID");
     snprintf(key, sizeof key, "%s/%llx", c->queue, (unsigned long long)lease);
@@ -112,7 +98,8 @@ static bool caller_begin(void *own, void *shared, size_t member, char *ret_reaso
     c->headers = curl_slist_append(NULL, "Grpc-Metadata-hasleader: true");
     if (!c->curl || !c->headers)
         return fail(ret_reason, "out of memory");
-    http_request_prepare(c->curl, c->endpoint, c->headers, CALL_MS, receive, c);
+    c->reply = (struct http_reply){.most = TEXT_SIZE - 1, .whole = true};
+    http_request_prepare(c->curl, c->endpoint, c->headers, CALL_MS, &c->reply);
     curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
     return caller_turn(c, 0, ret_reason);
 }
@@ -122,6 +109,7 @@ static void caller_end(void *own)
     struct caller *c = own;
     curl_easy_cleanup(c->curl);
     curl_slist_free_all(c->headers);
+    http_reply_free(&c->reply);
 }
 
 static void initialize(void)

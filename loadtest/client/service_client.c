@@ -29,8 +29,7 @@ struct service_client {
 
 struct reply {
     long status;
-    char *body; /* with a 0 behind it; NULL when empty */
-    size_t length;
+    struct http_reply http;
 };
 
 /* ---- one call ------------------------------------------------------------------------------------------ */
@@ -42,22 +41,6 @@ __attribute__((format(printf, 2, 3))) static void set_error(struct service_clien
     va_start(arguments, format);
     vsnprintf(client->error, sizeof client->error, format, arguments);
     va_end(arguments);
-}
-
-static size_t collect(char *data, size_t size, size_t count, void *context)
-{
-    struct reply *reply = context;
-    size_t length = size * count;
-    if (length > REPLY_MAX - reply->length)
-        return 0;
-    char *body = realloc(reply->body, reply->length + length + 1);
-    if (!body)
-        return 0;
-    memcpy(body + reply->length, data, length);
-    reply->body = body;
-    reply->length += length;
-    body[reply->length] = 0;
-    return length;
 }
 
 static int stop_when_interrupted(void *context, curl_off_t t1, curl_off_t n1, curl_off_t t2, curl_off_t n2)
@@ -80,7 +63,7 @@ static const char *problem_text(const json_t *problem)
 static bool call(struct service_client *client, const char *method, const char *path, const json_t *body,
                  long expected, struct reply *ret_reply)
 {
-    *ret_reply = (struct reply){0};
+    *ret_reply = (struct reply){.http = {.most = REPLY_MAX, .whole = true}};
     char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
     char *url = NULL;
     if ((body && !text) || asprintf(&url, "%s%s", client->url, path) < 0) {
@@ -94,7 +77,7 @@ static bool call(struct service_client *client, const char *method, const char *
     struct curl_slist with_key = {.data = header, .next = client->headers};
     curl_easy_reset(client->curl); /* keeps the connection */
     http_request_prepare(client->curl, url, client->key ? &with_key : client->headers,
-                         client->cleaning_up ? CLEANUP_MS : CALL_MS, collect, ret_reply);
+                         client->cleaning_up ? CLEANUP_MS : CALL_MS, &ret_reply->http);
     curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
     if (text)
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, text);
@@ -103,14 +86,14 @@ static bool call(struct service_client *client, const char *method, const char *
     curl_easy_setopt(client->curl, CURLOPT_XFERINFOFUNCTION, stop_when_interrupted);
     curl_easy_setopt(client->curl, CURLOPT_XFERINFODATA, client);
     CURLcode code = curl_easy_perform(client->curl);
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &ret_reply->status);
+    ret_reply->status = http_request_status(client->curl);
     free(text);
 
     bool well = code == CURLE_OK && (ret_reply->status < 300 || ret_reply->status == expected);
     if (code != CURLE_OK) {
         set_error(client, "%s %s: %s", method, url, curl_easy_strerror(code));
     } else if (!well) {
-        json_auto_t *problem = ret_reply->body ? json_loads(ret_reply->body, 0, NULL) : NULL;
+        json_auto_t *problem = json_loads(http_reply_text(&ret_reply->http), 0, NULL);
         set_error(client, "%s %s was answered %ld %s", method, url, ret_reply->status, problem_text(problem));
     }
     free(url);
@@ -122,7 +105,7 @@ static bool call_done(struct service_client *client, const char *method, const c
 {
     struct reply reply;
     bool done = call(client, method, path, body, 0, &reply);
-    free(reply.body);
+    http_reply_free(&reply.http);
     return done;
 }
 
@@ -133,11 +116,11 @@ static json_t *call_json(struct service_client *client, const char *method, cons
     json_t *answer = NULL;
     if (call(client, method, path, body, 0, &reply)) {
         json_error_t error;
-        answer = json_loadb(reply.body ? reply.body : "", reply.length, JSON_REJECT_DUPLICATES, &error);
+        answer = json_loadb(http_reply_text(&reply.http), reply.http.length, JSON_REJECT_DUPLICATES, &error);
         if (!answer)
             set_error(client, "%s %s%s: the answer is not JSON: %s", method, client->url, path, error.text);
     }
-    free(reply.body);
+    http_reply_free(&reply.http);
     return answer;
 }
 
@@ -313,7 +296,7 @@ bool service_client_reset(struct service_client *client, int64_t product, int64_
     for (int try = 0; try < 2; try++) {
         struct reply reply;
         bool done = call(client, "POST", path, body, 404, &reply);
-        free(reply.body);
+        http_reply_free(&reply.http);
         if (!done || reply.status != 404)
             return done;
         if (!service_client_replace(client, product, stock, kind, "19.90"))
@@ -376,8 +359,8 @@ bool service_client_order(struct service_client *client, int64_t product, int64_
     (void)call(client, "POST", "/orders", body, 0, &reply); /* a refusal is an answer */
     bool answered = reply.status != 0;
     if (answered)
-        *ret_answer = answer_of(reply.status, reply.body ? reply.body : "", reply.length);
-    free(reply.body);
+        *ret_answer = answer_of(reply.status, http_reply_text(&reply.http), reply.http.length);
+    http_reply_free(&reply.http);
     return answered;
 }
 
@@ -392,23 +375,23 @@ bool service_client_order_again(struct service_client *client, const char *strat
     client->key = key;
     (void)call(client, "POST", path, body, 0, &reply); /* a refusal is an answer */
     client->key = NULL;
-    json_auto_t *answer = reply.body ? json_loads(reply.body, 0, NULL) : NULL;
+    json_auto_t *answer = json_loads(http_reply_text(&reply.http), 0, NULL);
     bool good = reply.status >= 200 && reply.status < 300;
     *ret_order = (struct keyed_order){
         .status = reply.status,
         .id = good ? (int64_t)json_integer_value(json_object_get(answer, "id")) : 0,
-        .mismatch = reply.body && strstr(reply.body, "/problems/idempotency-mismatch\""),
+        .mismatch = strstr(http_reply_text(&reply.http), "/problems/idempotency-mismatch\""),
     };
-    free(reply.body);
+    http_reply_free(&reply.http);
     return reply.status != 0;
 }
 
 char *service_client_metrics(struct service_client *client)
 {
     struct reply reply;
-    if (call(client, "GET", "/metrics", NULL, 0, &reply) && reply.body)
-        return reply.body;
-    free(reply.body);
+    if (call(client, "GET", "/metrics", NULL, 0, &reply) && reply.http.body)
+        return reply.http.body;
+    http_reply_free(&reply.http);
     return NULL;
 }
 

@@ -28,9 +28,7 @@ struct transfer {
     size_t tag;
     char *url;
     char body[80];
-    bool sent;
-    char reply[REPLY_KEPT];
-    size_t length;
+    struct http_reply reply;
 };
 
 TAILQ_HEAD(transfer_list, transfer);
@@ -76,28 +74,6 @@ static int set_curl_timer(CURLM *multi, long ms, void *context)
     return 0;
 }
 
-static size_t keep_reply(char *data, size_t size, size_t count, void *context)
-{
-    struct transfer *transfer = context;
-    size_t length = size * count, room = REPLY_KEPT - transfer->length;
-    memcpy(transfer->reply + transfer->length, data, length < room ? length : room);
-    transfer->length += length < room ? length : room;
-    return length;
-}
-
-/* Libcurl would send a request again, over another connection, where one that was used before breaks without an answer;
- * but the order may have been made, and a second one is no part of the schedule. */
-/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
-static int send_once(void *context, char *to, char *from, int to_port, int from_port)
-{
-    struct transfer *transfer = context;
-    (void)to, (void)from, (void)to_port, (void)from_port;
-    if (transfer->sent)
-        return CURL_PREREQFUNC_ABORT;
-    transfer->sent = true;
-    return CURL_PREREQFUNC_OK;
-}
-
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
 static bool prepare(struct transfers *transfers, struct transfer *transfer, const char *service)
@@ -113,10 +89,10 @@ static bool prepare(struct transfers *transfers, struct transfer *transfer, cons
         return false;
     }
     CURL *easy = transfer->easy;
-    http_request_prepare(easy, first, transfers->headers, 0, keep_reply, transfer);
+    /* The order may have been made, and a second one is no part of the schedule. */
+    transfer->reply = (struct http_reply){.most = REPLY_KEPT, .once = true};
+    http_request_prepare(easy, first, transfers->headers, 0, &transfer->reply);
     free(first);
-    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_once);
-    curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
     TAILQ_INSERT_TAIL(&transfers->free, transfer, link);
     return true;
@@ -188,6 +164,7 @@ void transfers_close(struct transfers *transfers)
             curl_easy_cleanup(transfer->easy);
         }
         free(transfer->url);
+        http_reply_free(&transfer->reply);
     }
     curl_multi_cleanup(transfers->multi);
     curl_slist_free_all(transfers->headers);
@@ -214,8 +191,7 @@ size_t transfers_under_way(const struct transfers *transfers)
 /* Libcurl sends within this call, unless there is no connection yet. */
 static bool push(struct transfers *transfers, struct transfer *transfer)
 {
-    transfer->length = 0;
-    transfer->sent = false;
+    http_reply_begin(&transfer->reply);
     TAILQ_REMOVE(&transfers->free, transfer, link);
     TAILQ_INSERT_TAIL(&transfers->under_way, transfer, link);
     transfers->under_way_count++;
@@ -263,13 +239,12 @@ static void collect_ended(struct transfers *transfers)
     int left;
     for (CURLMsg *message; (message = curl_multi_info_read(transfers->multi, &left));) {
         struct transfer *transfer;
-        long status = 0;
         CURLcode code = message->data.result; /* gone once the handle is removed */
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
-        curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
         struct transfer_end end = {
             .answered = code == CURLE_OK,
-            .answer = answer_of(status, transfer->reply, transfer->length),
+            .answer = answer_of(http_request_status(message->easy_handle), http_reply_text(&transfer->reply),
+                                transfer->reply.length),
             .tag = transfer->tag,
         };
         pull(transfers, transfer);

@@ -2,7 +2,6 @@
 #include "loadtest/own/shop_http.h"
 
 #include "loadtest/cli/interrupt.h"
-#include "loadtest/client/http_request.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,40 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { BODY_MAX = 1 << 20, BODY_FIRST = 1024 };
-
-/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
-static size_t keep_answer(char *data, size_t size, size_t count, void *context)
-{
-    struct shop_exchange *exchange = context;
-    size_t length = size * count, room = BODY_MAX - exchange->length, taken = length < room ? length : room;
-    if (exchange->length + taken >= exchange->size) {
-        size_t wanted = exchange->size ? exchange->size : BODY_FIRST;
-        while (wanted <= exchange->length + taken)
-            wanted *= 2;
-        char *larger = realloc(exchange->body, wanted);
-        if (!larger)
-            return 0;
-        exchange->body = larger;
-        exchange->size = wanted;
-    }
-    memcpy(exchange->body + exchange->length, data, taken);
-    exchange->length += taken;
-    exchange->body[exchange->length] = 0;
-    return length;
-}
-
-/* Libcurl sends a request again if a connection that was used before breaks; but the service may have sold already. */
-/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
-static int send_once(void *context, char *to, char *from, int to_port, int from_port)
-{
-    struct shop_exchange *exchange = context;
-    (void)to, (void)from, (void)to_port, (void)from_port;
-    if (exchange->sent)
-        return CURL_PREREQFUNC_ABORT;
-    exchange->sent = true;
-    return CURL_PREREQFUNC_OK;
-}
+enum { BODY_MAX = 1 << 20 };
 
 static int stop_if_interrupted(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
@@ -88,20 +54,16 @@ bool shop_exchange_prepare(struct shop_exchange *exchange, const struct shop_req
     if (well) {
         CURL *easy = exchange->easy;
         curl_easy_reset(easy); /* keeps the connection */
-        http_request_prepare(easy, url, exchange->headers, (long)timeout_ms, keep_answer, exchange);
+        exchange->reply.most = BODY_MAX;
+        exchange->reply.once = true; /* the service may have sold already */
+        http_request_prepare(easy, url, exchange->headers, (long)timeout_ms, &exchange->reply);
         curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
         if (strcmp(request->method, "HEAD") == 0)
             curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
         else if (request->body || strcmp(request->method, "GET") != 0)
             curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body);
         curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
-        curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_once);
-        curl_easy_setopt(easy, CURLOPT_PREREQDATA, exchange);
         curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
-        exchange->sent = false;
-        exchange->length = 0;
-        if (exchange->body)
-            exchange->body[0] = 0;
     }
     free(url);
     free(body);
@@ -112,7 +74,7 @@ void shop_exchange_close(struct shop_exchange *exchange)
 {
     curl_easy_cleanup(exchange->easy);
     curl_slist_free_all(exchange->headers);
-    free(exchange->body);
+    http_reply_free(&exchange->reply);
     *exchange = (struct shop_exchange){0};
 }
 
@@ -127,13 +89,13 @@ static void copy_text(const char *body, char ret_text[static SHOP_ANSWER_KEPT + 
 void shop_exchange_answer(const struct shop_exchange *exchange, const struct shop_description *description,
                           CURLcode code, struct shop_answer *ret_answer)
 {
-    struct shop_reply reply = {.body = exchange->body};
+    struct shop_reply reply = {.body = exchange->reply.body};
     *ret_answer = (struct shop_answer){.meaning = SHOP_UNCLEAR};
-    copy_text(code == CURLE_OK ? exchange->body : curl_easy_strerror(code), ret_answer->text);
+    copy_text(code == CURLE_OK ? exchange->reply.body : curl_easy_strerror(code), ret_answer->text);
     if (code != CURLE_OK)
         return;
     char *location = NULL; /* libcurl's */
-    curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &reply.status);
+    reply.status = http_request_status(exchange->easy);
     curl_easy_getinfo(exchange->easy, CURLINFO_REDIRECT_URL, &location);
     reply.location = location;
     ret_answer->status = reply.status;

@@ -2,9 +2,8 @@
 #ifndef OVERSELL_LOADTEST_OWN_SHOP_HTTP_H
 #define OVERSELL_LOADTEST_OWN_SHOP_HTTP_H
 
+#include "loadtest/client/http_request.h"
 #include "loadtest/own/answer_meaning.h"
-
-#include <curl/curl.h>
 
 enum { SHOP_ANSWER_KEPT = 200 };
 
@@ -12,9 +11,7 @@ enum { SHOP_ANSWER_KEPT = 200 };
 struct shop_exchange {
     CURL *easy;
     struct curl_slist *headers;
-    bool sent;
-    char *body; /* of the answer, ended by a 0, up to 1 MiB of it; NULL: empty */
-    size_t length, size;
+    struct http_reply reply; /* up to 1 MiB of it */
 };
 
 /* The answer to a request that buys. */

@@ -31,36 +31,11 @@ struct fault_clients {
         pthread_t thread;
         CURL *curl;
         struct curl_slist *type;
-        int requests; /* that one call of libcurl's has made: see count_request */
-        size_t body_length;
-        char body[BODY_MAX + 1];
+        struct http_reply reply;
     } clients[];
 };
 
 /* ---- one request --------------------------------------------------------------------------------------- */
-
-static size_t keep_beginning(char *data, size_t size, size_t count, void *context)
-{
-    struct client *client = context;
-    size_t length = size * count, room = BODY_MAX - client->body_length;
-    memcpy(client->body + client->body_length, data, length < room ? length : room);
-    client->body_length += length < room ? length : room;
-    client->body[client->body_length] = 0;
-    return length;
-}
-
-/* libcurl repeats a request without notice when a kept connection ends without a reply, and the first request may have created the
- * order. So the requests are counted. */
-/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
-static int count_request(void *context, char *their_address, char *our_address, int their_port, int our_port)
-{
-    (void)their_address;
-    (void)our_address;
-    (void)their_port;
-    (void)our_port;
-    ((struct client *)context)->requests++;
-    return CURL_PREREQFUNC_OK;
-}
 
 enum reply {
     REPLY_GOT,
@@ -79,22 +54,17 @@ static enum reply send_order(struct client *client, int instance, size_t number,
     snprintf(header, sizeof header, "Idempotency-Key: %s", fault_history_key(workload->history, number, key));
     struct curl_slist own = {.data = header, .next = client->type};
 
-    client->requests = 0;
-    client->body_length = 0;
-    client->body[0] = 0;
     curl_easy_reset(client->curl); /* keeps the connection */
-    http_request_prepare(client->curl, url, &own, (long)workload->reply_ms, keep_beginning, client);
+    http_request_prepare(client->curl, url, &own, (long)workload->reply_ms, &client->reply);
     curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-    curl_easy_setopt(client->curl, CURLOPT_PREREQFUNCTION, count_request);
-    curl_easy_setopt(client->curl, CURLOPT_PREREQDATA, client);
     CURLcode code = curl_easy_perform(client->curl);
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, ret_status);
+    *ret_status = http_request_status(client->curl);
     if (code == CURLE_OK)
         return REPLY_GOT;
-    if (code == CURLE_COULDNT_CONNECT && client->requests == 0)
+    if (code == CURLE_COULDNT_CONNECT && client->reply.sent == 0)
         return REPLY_NOT_SENT;
-    return code == CURLE_OPERATION_TIMEDOUT && client->requests > 0 ? REPLY_TOO_LATE : REPLY_NONE;
+    return code == CURLE_OPERATION_TIMEDOUT && client->reply.sent > 0 ? REPLY_TOO_LATE : REPLY_NONE;
 }
 
 /* ---- one intent ---------------------------------------------------------------------------------------- */
@@ -108,7 +78,8 @@ static int64_t id_in(const char *body)
 static void note_wrong(struct client *client, struct intent *intent, long status)
 {
     char text[256];
-    snprintf(text, sizeof text, "%s was answered %ld %.150s", client->is->name, status, client->body);
+    snprintf(text, sizeof text, "%s was answered %ld %.150s", client->is->name, status,
+             http_reply_text(&client->reply));
     fault_history_oddity(client->all->workload.history, text);
     intent->told = TOLD_WRONG;
 }
@@ -116,11 +87,11 @@ static void note_wrong(struct client *client, struct intent *intent, long status
 /* Writes what a reply says into INTENT. True: no retry is needed. */
 static bool read_reply(struct client *client, long status, struct intent *intent)
 {
-    switch (answer_of(status, client->body, client->body_length)) {
+    switch (answer_of(status, http_reply_text(&client->reply), client->reply.length)) {
     case ANSWER_CREATED:
     case ANSWER_ACCEPTED:
         intent->told = TOLD_CREATED;
-        intent->order_id = id_in(client->body);
+        intent->order_id = id_in(http_reply_text(&client->reply));
         return true;
     case ANSWER_SOLD_OUT: intent->told = TOLD_SOLD_OUT; return true;
     case ANSWER_LOCK_BUSY:
@@ -133,7 +104,7 @@ static bool read_reply(struct client *client, long status, struct intent *intent
     case ANSWER_UNKNOWN: intent->doubtful = true; return false;
     default: break;
     }
-    if (strstr(client->body, "idempotency-in-progress")) {
+    if (strstr(http_reply_text(&client->reply), "idempotency-in-progress")) {
         intent->doubtful = true;
         return false;
     }
@@ -166,7 +137,7 @@ static void place(struct client *client, size_t number)
         long status = 0;
         enum reply reply = send_order(client, instance, number, &status);
         intent.hung |= reply == REPLY_TOO_LATE;
-        intent.doubtful |= reply == REPLY_NONE || reply == REPLY_TOO_LATE || client->requests > 1;
+        intent.doubtful |= reply == REPLY_NONE || reply == REPLY_TOO_LATE || client->reply.sent > 1;
         settled = reply == REPLY_GOT && read_reply(client, status, &intent);
         if (settled || monotonic_us() > end_us)
             break;
@@ -213,6 +184,7 @@ static bool start_client(struct fault_clients *all, size_t i, const pthread_attr
     client->all = all;
     client->is = &all->workload.clients[i];
     client->random = random_from(all->workload.seed + i);
+    client->reply.most = BODY_MAX;
     client->curl = curl_easy_init();
     client->type = curl_slist_append(NULL, "Content-Type: application/json");
     all->started++;
@@ -263,6 +235,7 @@ void fault_clients_end(struct fault_clients *clients)
         (void)pthread_join(client->thread, NULL);
         curl_easy_cleanup(client->curl);
         curl_slist_free_all(client->type);
+        http_reply_free(&client->reply);
     }
     free(clients);
 }
