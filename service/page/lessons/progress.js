@@ -59,10 +59,12 @@ export function onSolved(callback) {
   document.addEventListener(EVENT, ({ detail }) => detail.solved && callback(detail.lesson));
 }
 
-// CALLBACK() is called when the progress changes, also in another tab.
+// CALLBACK() is called when the progress changes, also in another tab, and when it may have changed while this page was left: Back and
+// Forward show a page as it was.
 export function onProgress(callback) {
   document.addEventListener(EVENT, callback);
   addEventListener("storage", ({ key }) => key === KEY && callback());
+  addEventListener("pageshow", ({ persisted }) => persisted && callback());
 }
 
 export function forgetProgress() {
