@@ -78,7 +78,8 @@ def test_a_sandbox_that_another_learner_gets(services, database):
         assert others[-1].order(before.product).problem == "not-yours"
     with holding_row(database, before.product) as row:
         first = Background(before.order)
-        wait_until(lambda: waiting_backends(database) == 1, "the first order waits for the row")
+        wait_until(lambda: waiting_backends(database) == 1 or not first.running, "the first order waits for the row")
+        assert first.running, str(first.value)
         second = Background(before.order)
         wait_until(lambda: "oversell_orders_waiting 1\n" in service.get("/metrics").text, "the second waits")
         for learner in others[:4]:  # so that the first one is idle for longest
