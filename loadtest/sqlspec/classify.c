@@ -556,10 +556,10 @@ static bool classify_aborted(struct classifier *classifier, const struct sql_out
         kind = FINDING_CONSTRAINT;
         what = "A constraint or an exception ended a transaction, so nothing of it remains";
     }
+    bool may_fail_again = kind == FINDING_ERROR || kind == FINDING_CONSTRAINT;
     return name_it(classifier, kind, outcome->aborted,
-                   "%s. The other sessions have the outcome of a serial execution. The program must run the "
-                   "transaction again.",
-                   what);
+                   "%s. The other sessions have the outcome of a serial execution. The program must %s.",
+                   what, may_fail_again ? "handle this error" : "run the transaction again");
 }
 
 bool classify(struct sql_execution *execution, struct serial *serial, const size_t *steps, size_t count,

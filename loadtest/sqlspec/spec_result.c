@@ -48,6 +48,22 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
     return notes_add(notes, NOTE_WITNESS, "This invariant is not true: %.300s", broken);
 }
 
+/* The outcomes of a search without an anomaly: all are serial, or the error by which the server ended a transaction. */
+static bool add_closing_of_all(const json_t *rows, struct notes *notes)
+{
+    char errors[200] = "";
+    size_t i, used = 0;
+    json_t *row;
+    json_array_foreach(rows, i, row) {
+        const char *outcome = result_text(row, "outcome");
+        if (strcmp(outcome, "serial") != 0 && used < sizeof errors)
+            used += (size_t)snprintf(errors + used, sizeof errors - used, "%s%s", used ? ", " : "", outcome);
+    }
+    return notes_add(
+        notes, NOTE_CLOSING, "No anomaly: every schedule has the outcome of a serial execution%s%s%s.",
+        used ? ", or of one without the transactions that the server ended (" : "", errors, used ? ")" : "");
+}
+
 static bool add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
@@ -75,10 +91,8 @@ static bool add_notes(const json_t *document, struct notes *notes)
         return notes_add(notes, NOTE_CLOSING,
                          "No anomaly was found, but no schedule lets another session act inside step %s.",
                          undivided);
-    return notes_add(notes, NOTE_CLOSING,
-                     complete
-                         ? "No anomaly: every schedule has the outcome of a serial execution, or an error."
-                         : "No anomaly was found, but a limit left schedules out.");
+    return complete ? add_closing_of_all(rows, notes)
+                    : notes_add(notes, NOTE_CLOSING, "No anomaly was found, but a limit left schedules out.");
 }
 
 const struct result_kind specification_result = {

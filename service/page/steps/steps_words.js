@@ -145,7 +145,7 @@ export function goal(row, stock, quantities) {
   return has(row, "crash") ? "Crash an order at the wrong moment: lose a unit." : `${sell} Both orders are in one process: is it possible?`;
 }
 
-// What the explorer should be asked with, so that the row's flaw can show; of a row with fencing, the fault that fencing is for.
+// The fault that shows the strategy's flaw; for a safe strategy with fencing, the fault against which fencing protects.
 export const faultsFor = (row) => (has(row, "load") ? "none" : has(row, "expire") || row.fence !== "none" ? "expire" : has(row, "crash") ? "crash" : "none");
 
 const WITH = { none: "no fault", expire: "a lease that may end at any point", crash: "a crash at any point" };
@@ -161,7 +161,7 @@ const shareOf = (coverage) => (coverage < 0.01 ? "less than 1 %" : `about ${Math
 export function found(search, setting) {
   const scope = scopeOf(setting, search.faults);
   const count = search.schedules.toLocaleString("en");
-  const run = search.complete ? "All schedules were run." : `The time was over after ${shareOf(search.coverage)} of all schedules.`;
+  const run = search.complete ? "All schedules were run." : `The search ran out of time after ${shareOf(search.coverage)} of all schedules.`;
   if (search.oversold > 0) return `${search.oversold.toLocaleString("en")} of ${count} schedules oversell: ${scope}. ${run} Here is the simplest.`;
   if (search.witness) return `0 of ${count} schedules oversell, but this one fails in another way: ${scope}. ${run}`;
   return `0 of ${count} schedules oversell: ${scope}. ${run}`;

@@ -137,7 +137,7 @@ import("/page/steps/steps_words.js").then(({ found }) => {
 def test_a_share_is_of_the_schedules_that_were_run(at):
     page = at("read-write s=1 q=1,1")
     scope = "2 orders in one process, stock 1, a lease that may end at any point."
-    time = "The time was over after"
+    time = "The search ran out of time after"
     assert page.driver.execute_async_script(WORDS) == [
         f"125 of 278 schedules oversell: {scope} {time} about 32 % of all schedules. Here is the simplest.",
         f"0 of 278 schedules oversell: {scope} {time} about 32 % of all schedules.",
