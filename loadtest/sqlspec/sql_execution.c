@@ -60,7 +60,8 @@ static bool keep_results(struct sql_execution *execution, size_t session, const 
     json_t *results = comparable(on->results,
                                  strcasestr(sql_of(execution, session, name), "ORDER BY") != NULL);
     const char *code = results_error_code(results);
-    /* On PostgreSQL every error ends the transaction. On MariaDB only a deadlock does; other errors end the statement, and the program goes on. */
+    /* On PostgreSQL every error ends the transaction. On MariaDB only a deadlock and a changed record (error 1020) do: other errors end the
+     * statement, and the program goes on. */
     bool ends_silently = on->driver->ends_silently;
     if (ends_silently ? strncmp(code, "40", 2) == 0 : code[0] != '\0') {
         execution->outcome.aborted |= 1u << session;
