@@ -23,9 +23,7 @@ TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe $(BUILD)/gatealone)
 # Makes calls of the C library fail in the service that the torture test starts.
 TORTURE_SHIM := $(BUILD)/torture-shim.so
-# What judges a learner's strategy.
-JUDGE_OBJECTS := $(call objects,exercises/judge)
-ALL_OBJECTS  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call objects,$(l))) $(JUDGE_OBJECTS) \
+ALL_OBJECTS  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call objects,$(l))) \
                 $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c))
 
 # A program is built once its main file exists.
@@ -60,7 +58,7 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $
 
 # ---- rules ----------------------------------------------------------------------------------------
 
-all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM) $(BUILD)/judge ## build the service, the load test and the unit tests (default)
+all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM) ## build the service, the load test and the unit tests (default)
 
 programs: $(PROGRAMS)
 
@@ -168,9 +166,6 @@ $(BUILD)/tidy/tests/unit/%.clean $(BUILD)/tidy/tests/fuzz/%.clean: private WARNI
 $(TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES) $(BUILD)/obj/link-flags
 	@mkdir -p $(@D)
 	$(call link,-Wl$(comma)-z$(comma)muldefs -lcmocka)
-
-$(BUILD)/judge: $(JUDGE_OBJECTS) $(LIBRARIES) $(BUILD)/obj/link-flags
-	$(call link,)
 
 # Fuzz targets: built by clang, in a separate folder (`make fuzz` calls itself with these settings), since all that they
 # call is watched. As with the tests, a target's own definitions take the place of the libraries'.

@@ -4,11 +4,15 @@ the check that has the help for it."""
 import json
 import os
 import re
+import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
+from basics import PATIENCE, wait_until
 from length import short_only
+from test_loadtest import nothing_is_left_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
@@ -311,3 +315,48 @@ def test_a_name_that_is_none_lists_the_tasks(tmp_path):
     for name in ("", "no-such", "../stack"):
         ran = make("exercise", tmp_path / "x", name)
         assert ran.returncode != 0 and " ".join(TASKS) in ran.stderr, ran.stdout + ran.stderr
+
+
+# ---- servers, and the end of a judge that is interrupted --------------------------------------------------------------
+
+# The servers of the stack, but for Redis.
+WITHOUT_REDIS = f"""#!/bin/sh
+case "$*" in *' redis') echo 'stack: redis: it is missing' >&2; exit 1;; esac
+exec {ROOT}/stack/stack "$@"
+"""
+
+
+@pytest.mark.parametrize("has_redis", short_only([True], [True, False]))
+def test_the_servers_are_private_unless_others_are_asked_for(tmp_path, has_redis):
+    stack, temporary = tmp_path / "stack", Path(tempfile.mkdtemp(prefix="judge-"))
+    stack.write_text(WITHOUT_REDIS, encoding="utf-8")
+    stack.chmod(0o755)
+    temporary.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL", "OVERSELL_STACK")}
+    environment |= {"TMPDIR": str(temporary)} | ({} if has_redis else {"OVERSELL_STACK": str(stack)})
+    ran = make("exercise", tmp_path / "x", "4-setnx", env=environment)
+    results = json.loads((tmp_path / "x" / "results.json").read_text(encoding="utf-8"))
+    assert_form(results)
+    assert ran.returncode == 0 and ran.stderr == "", ran.stderr
+    if has_redis:
+        assert first_failure(results)["status"] == "fail" and ran.stdout.count(":(") == 1, ran.stdout
+    else:
+        assert ran.stdout.count(":|") == len(task_of("4-setnx")["checks"]) and "skipped: redis: it is missing" in ran.stdout, ran.stdout
+    assert list(temporary.iterdir()) == [], "the servers leave a folder"
+    temporary.rmdir()
+
+
+@pytest.mark.parametrize("number", short_only([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]))
+def test_an_interrupted_judge_ends_what_it_has_started(servers, tmp_path, number):
+    loop = changed("1-guard", "    AUTO_RESULT row = NULL;", "    for (volatile int i = 0; want; i++)\n        ;\n    AUTO_RESULT row = NULL;")
+    folder = tmp_path / "x"
+    judge(servers, folder, "1-guard", loop, "LIMIT=1s")
+    (folder / "check.log").unlink()
+    words = [ROOT / "exercises/judge/judge", "check", "1-guard", "--build", folder, "--limit", "1h", "--servers", "environment"]
+    with subprocess.Popen(words, env=servers, stdout=subprocess.PIPE, text=True, start_new_session=True) as run:
+        wait_until((folder / "check.log").exists, "the first check has begun")
+        run.send_signal(number)
+        text = run.communicate(timeout=120 * PATIENCE)[0]
+    assert (run.returncode, text.count("skipped: interrupted")) == (128 + number, len(task_of("1-guard")["checks"])), text
+    assert not (folder / "results.json").exists(), "it has judged nothing"
+    nothing_is_left_of(run.pid)

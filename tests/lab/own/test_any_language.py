@@ -4,14 +4,16 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
 
-from basics import BUILD, ROOT
+from basics import BUILD, ROOT, wait_until
 from lab import PATIENCE
 from length import short_only
 from test_check import sample_needs
+from test_loadtest import nothing_is_left_of
 
 FOLDER = ROOT / "exercises" / "any-language"
 TASKS = json.loads((FOLDER / "tasks.json").read_text(encoding="utf-8"))
@@ -111,3 +113,17 @@ def test_a_service_that_does_not_start(tmp_path):
     (tmp_path / "shop.json").write_text(json.dumps(shop), encoding="utf-8")
     ran = judge("1-guard", str(tmp_path / "shop.json"))
     assert ran.returncode == 3 and '"start" has ended' in ran.stderr, ran.stdout + ran.stderr
+
+
+def test_an_interrupted_judge_ends_what_it_has_started(tmp_path):
+    sample_needs("python")
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    environment = os.environ | {"BUILD": str(BUILD), "TMPDIR": str(folder)}
+    with subprocess.Popen([FOLDER / "judge", "1-guard", "python"], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True) as run:
+        wait_until(lambda: list(folder.glob("oversell-*/check.log")), "the first check has begun")
+        run.send_signal(signal.SIGTERM)
+        text = run.communicate(timeout=120 * PATIENCE)[0]
+    assert (run.returncode, text) == (128 + signal.SIGTERM, ""), "nothing is judged"
+    nothing_is_left_of(run.pid)
+    assert list(folder.iterdir()) == []
