@@ -179,16 +179,9 @@ static void print_row(const struct option_row *row, const char *at)
     putchar('\n');
 }
 
-/* What stands before the command's name. */
-static const char *program(const struct command_line *line)
-{
-    return line->alone ? "" : "loadtest ";
-}
-
 static void print_help(const struct command_line *line, const void *settings)
 {
-    printf("usage: %s%s [OPTION…]%s%s\n\n", program(line), line->name, *line->operands ? " " : "",
-           line->operands);
+    printf("usage: loadtest %s [OPTION…]%s%s\n\n", line->name, *line->operands ? " " : "", line->operands);
     print_wrapped(line->summary, 0, 0);
     if (line->example)
         printf("\n\nExample: %s", line->example);
@@ -212,9 +205,9 @@ __attribute__((format(printf, 2, 3))) static enum options_outcome bad(const stru
 {
     va_list arguments;
     va_start(arguments, format);
-    plain_print(stderr, "%s%s: ", program(line), line->name);
+    plain_print(stderr, "loadtest %s: ", line->name);
     plain_vprint(stderr, format, arguments);
-    plain_print(stderr, "\nSee %s%s --help.\n", program(line), line->name);
+    plain_print(stderr, "\nSee loadtest %s --help.\n", line->name);
     va_end(arguments);
     return OPTIONS_BAD;
 }
@@ -232,7 +225,7 @@ static const struct option_row *find_row(const struct command_line *line, const 
 
 static enum options_outcome unknown_option(const struct command_line *line, const char *word)
 {
-    plain_print(stderr, "%s%s: unknown option '%s' (valid:", program(line), line->name, word);
+    plain_print(stderr, "loadtest %s: unknown option '%s' (valid:", line->name, word);
     struct cursor cursor = {0};
     size_t offset;
     for (const struct option_row *row; (row = next_row(line, &cursor, &offset));)
@@ -267,8 +260,9 @@ static enum options_outcome store(const struct command_line *line, const struct 
             *(double *)at = real;
             return OPTIONS_OK;
         }
-        plain_print(stderr, "%s%s: %s '%s' is not valid (a number from %" PRId64 "%s to %" PRId64 "%s)\n",
-                    program(line), line->name, row->name, value, row->min, suffix, row->max, suffix);
+        plain_print(stderr,
+                    "loadtest %s: %s '%s' is not valid (a number from %" PRId64 "%s to %" PRId64 "%s)\n",
+                    line->name, row->name, value, row->min, suffix, row->max, suffix);
         return OPTIONS_BAD;
     case OPTION_DURATION:
         if (!parse_duration(value, &number) || number < row->min || number > row->max)
@@ -282,8 +276,7 @@ static enum options_outcome store(const struct command_line *line, const struct 
                 *(const char **)at = value;
                 return OPTIONS_OK;
             }
-        plain_print(stderr, "%s%s: %s '%s' is not valid (valid: ", program(line), line->name, row->name,
-                    value);
+        plain_print(stderr, "loadtest %s: %s '%s' is not valid (valid: ", line->name, row->name, value);
         print_choices(stderr, row);
         fputs(")\n", stderr);
         return OPTIONS_BAD;

@@ -56,7 +56,6 @@ struct option_group {
 
 struct command_line {
     const char *name;     /* the command's word */
-    bool alone;           /* a separate program, not a command of loadtest */
     const char *operands; /* what the help calls them; "" for none */
     size_t min_operands, max_operands;
     const char *summary;                           /* what the command finds or measures; the help wraps it */
