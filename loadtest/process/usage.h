@@ -1,6 +1,6 @@
-/* What the kernel says of a process: its memory and its open files. */
-#ifndef OVERSELL_LOADTEST_TESTBED_PROCESS_H
-#define OVERSELL_LOADTEST_TESTBED_PROCESS_H
+/* What the kernel says of a process: its memory, its open files, and whether it has work. */
+#ifndef OVERSELL_LOADTEST_PROCESS_USAGE_H
+#define OVERSELL_LOADTEST_PROCESS_USAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,5 +11,8 @@
 bool process_memory(pid_t pid, const char *what, int64_t *ret_bytes);
 /* How many file descriptors are open. False, having said why on stderr. */
 bool process_files(pid_t pid, int64_t *ret_count);
+/* Does a thread of a process of GROUP, or one of this process beside the caller, run, wait for a processor or read a disk? If not, all of
+ * them wait for something else to happen. What cannot be read counts as waiting. */
+bool processes_work(pid_t group);
 
 #endif

@@ -197,7 +197,8 @@ static bool add_search_notes(const json_t *document, struct notes *notes)
         return false;
     if (differed > 0 &&
         !notes_add(notes, NOTE_WARNING,
-                   "%" PRId64 " repetitions sent other statements than before, and ran again.", differed))
+                   "%" PRId64 " repetition%s sent other statements than before, and ran again.", differed,
+                   differed == 1 ? "" : "s"))
         return false;
     return coverage >= 1 ||
            notes_add(notes, NOTE_WARNING,
@@ -233,10 +234,13 @@ static bool add_notes(const json_t *document, struct notes *notes)
         return notes_add(notes, NOTE_CLOSING,
                          failures ? "This schedule is NOT clean." : "This schedule is clean.");
     if (failures == 0 && json_is_true(json_object_get(document, "complete")))
-        return notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean%s.",
+        return notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean%s%s.",
                          result_number(json_object_get(document, "settings"), "requests"),
                          json_is_true(json_object_get(document, "polls_on"))
                              ? ", apart from those in which a request gives up waiting"
+                             : "",
+                         result_number(document, "differed") > 0
+                             ? ", as long as the requests send what they sent the first time"
                              : "");
     return notes_add(notes, NOTE_CLOSING,
                      counts[VERDICT_NOT_EXPLORED]

@@ -154,6 +154,7 @@ bool runner_start(struct request_runner *runner)
     bool well = runner_send_occupiers(runner);
     for (size_t i = 0; i < runner->settings.requests && well; i++)
         well = runner_send(runner, &runner->actors[i]);
+    well = well && runner_await_deadlock(runner);
     gate_unlock(gate);
     return well;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/cli/interrupt.h"
+#include "loadtest/process/usage.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@ enum {
     STUCK_US = 4000000, /* longer than PostgreSQL's deadlock_timeout of one second */
     QUEUE_US =
         50000, /* until a program that goes on waits in the queue of its pool; its first statement gets the whole quiet time */
+    WORK_TIMES = 10, /* the quiet time so often, at most, is waited for a program that works */
 };
 
 static int actor_of_pid(struct request_runner *runner, int32_t pid)
@@ -212,6 +214,18 @@ static bool is_long(const struct request_runner *runner, const struct actor *act
            (actor->sent > 0 && silence > QUEUE_US && runner_pool_is_busy(runner, actor));
 }
 
+/* A slow program, or one that gets no processor, may be about to send a statement. The gate's lock is not held meanwhile. */
+static bool program_works(const struct request_runner *runner)
+{
+    const struct shop_service *service = runner->settings.service;
+    bool works = false;
+    gate_unlock(runner->settings.gate);
+    for (size_t i = 0; i < service->count && !works; i++)
+        works = service->process[i].pid > 0 && processes_work(service->process[i].pid);
+    gate_lock(runner->settings.gate);
+    return works;
+}
+
 /* How long a request may run until it comes to rest, in microseconds. */
 static int64_t time_of(const struct request_runner *runner)
 {
@@ -270,6 +284,10 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
             return true;
         }
         if (is_long(runner, actor, monotonic_us() - silent_since)) {
+            if (monotonic_us() - begin < WORK_TIMES * runner->quiet_us && program_works(runner)) {
+                silent_since = monotonic_us();
+                continue;
+            }
             if (!has_come_to_rest(runner, actor, true))
                 actor->state = REQUEST_INSIDE;
             return true;

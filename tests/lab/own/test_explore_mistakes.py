@@ -23,9 +23,9 @@ def tries_for_ever(product, quantity):
 
 
 def by_chance(product, quantity):
+    """No two requests send the same statement."""
     with transaction() as cursor:
-        if secrets.randbelow(2):
-            cursor.execute("SELECT version()")
+        cursor.execute("SELECT 1 AS " + "".join(secrets.choice("abcdefgh") for _ in range(16)))
     return decrement(product, quantity)
 
 
