@@ -45,19 +45,26 @@ static void print_usage(FILE *out)
           out);
 }
 
-/* `explore` is three commands; the file behind it, if there is one, says which. A word behind an option belongs to that: a saved
- * schedule is JSON as well. A text with SQL that is no specification gets an error that says what one is. */
+/* Does a word end with END? One behind an option belongs to that, unless BEHIND_OPTION: a saved schedule is JSON, and a result may go
+ * to a text. */
+static bool names_file(int argc, char **argv, const char *end, bool behind_option)
+{
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-' && text_ends_with(argv[i], end) &&
+            (behind_option || strncmp(argv[i - 1], "--", 2) != 0))
+            return true;
+    return false;
+}
+
+/* `explore` is three commands; the file that it is given, if any, says which. SQL that is no specification gets an error that says what
+ * one is. */
 static int (*explorer_of(int argc, char **argv))(int, char **)
 {
-    for (int i = 1; i < argc; i++) {
-        const char *word = argv[i];
-        if (*word == '-')
-            continue;
-        if (text_ends_with(word, ".json") && strncmp(argv[i - 1], "--", 2) != 0)
-            return explore_own_main;
-        if (text_ends_with(word, ".spec") || text_ends_with(word, ".sql") || text_ends_with(word, ".txt"))
-            return spec_main;
-    }
+    if (names_file(argc, argv, ".json", false))
+        return explore_own_main;
+    if (names_file(argc, argv, ".spec", true) || names_file(argc, argv, ".sql", false) ||
+        names_file(argc, argv, ".txt", false))
+        return spec_main;
     return explore_main;
 }
 

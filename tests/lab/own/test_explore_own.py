@@ -37,7 +37,35 @@ def insert_first(product, quantity):
     return True
 
 
+def seldom_another(product, quantity):
+    """Once, when the second schedule repeats steps of the first, it sends a statement more."""
+    with transaction() as cursor:
+        if next(REQUESTS) == 18:
+            cursor.execute("SELECT version()")
+    return decrement(product, quantity)
+
+
+def works_at_times(product, quantity):
+    """After the first requests, every other one works for longer than a request that waits may be silent."""
+    until = time.thread_time() + (0.8 if next(REQUESTS) in range(14, 30, 2) else 0)
+    while time.thread_time() < until:
+        pass
+    return decrement(product, quantity)
+
+
+import itertools
+
+def sleeps_at_times(product, quantity):
+    """As long, because another service is slow."""
+    time.sleep(0.8 if next(REQUESTS) in range(14, 18) else 0)
+    return decrement(product, quantity)
+
+
+REQUESTS = itertools.count()
 PROTECTIONS = {
+    "seldom-another": seldom_another,
+    "sleeps-at-times": sleeps_at_times,
+    "works-at-times": works_at_times,
     "one-more-read": one_more_read,
     "insert-first": insert_first,
 '''
@@ -173,7 +201,24 @@ def test_a_change_that_is_committed_after_the_read_is_the_cause(tmp_path):
     assert cause.startswith("B read order_item (statement 3) before the change of A (1) was committed (5), and committed its own change (2)"), cause
 
 
-@pytest.mark.long
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["shop.json", "--export-table", "out.txt"], " FILE.json"),
+        (["--export-table", "out.txt", "shop.json"], " FILE.json"),
+        (["--replay", "saved.json", "one.spec"], " FILE.spec"),
+        (["--all", "one.spec"], " FILE.spec"),
+        (["one.sql"], " FILE.spec"),
+        (["--strategies", "mutex", "--export-table", "out.txt"], ""),
+        (["--replay", "saved.json"], ""),
+    ],
+)
+def test_the_file_says_what_is_explored(words, file):
+    """A word behind an option belongs to the option."""
+    ran = subprocess.run([BUILD / "loadtest", "explore", *words, "--help"], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0 and ran.stdout.splitlines()[0] == f"usage: loadtest explore [OPTION…]{file}", ran.stdout + ran.stderr
+
+
 def test_a_reader_that_closes_the_output_early_is_named():
     """The pipe is smaller than the counterexamples, so the command cannot write them all."""
     command = [BUILD / "loadtest", "explore", SAMPLE, "--env", "PROTECTION=naive", "--max-schedules", "20", "--show", "10"]
@@ -183,6 +228,25 @@ def test_a_reader_that_closes_the_output_early_is_named():
         errors = run.stderr.read()
         assert run.wait(240 * PATIENCE) == 1, errors
     assert re.fullmatch("loadtest: cannot write the output: (Broken pipe|the program that reads it has closed the pipe, or the disk is full)\n", errors), errors
+
+
+def test_a_program_that_works_does_not_wait(tmp_path):
+    """Its statement comes late, as on a busy machine. If it counted as waiting, the statement of another request would be taken for its own."""
+    ran = explore("works-at-times", description=extended(tmp_path, SERVICES))
+    assert ran.returncode == 0 and "Every schedule of 2 requests is clean." in ran.stdout, ran.stdout + ran.stderr
+    assert "continued by itself" not in ran.stdout and "repetition" not in ran.stdout, ran.stdout
+
+
+def test_two_programs_that_sleep_before_their_first_statements_are_not_stuck(tmp_path):
+    ran = explore("sleeps-at-times", description=extended(tmp_path, SERVICES))
+    assert ran.returncode == 0 and "Every schedule that was run is clean." in ran.stdout, ran.stdout + ran.stderr
+    assert "continued by itself" in ran.stdout, ran.stdout
+
+
+def test_a_repetition_that_differs_is_named_beside_clean(tmp_path):
+    ran = explore("seldom-another", description=extended(tmp_path, SERVICES))
+    assert "! 1 repetition sent other statements than before, and ran again." in ran.stdout, ran.stdout + ran.stderr
+    assert "Every schedule of 2 requests is clean, as long as the requests send what they sent the first time." in ran.stdout, ran.stdout
 
 
 def test_a_result_is_stored_and_printed_again(tmp_path):
