@@ -17,7 +17,6 @@ function applyBig(big) {
   document.documentElement.classList.toggle("is-big", big);
   byId("big").setAttribute("aria-pressed", String(big));
   applyTheme();
-  dispatchEvent(new Event("resize")); // what is drawn to the size of the text
 }
 
 function isTyping(target) {

@@ -311,10 +311,12 @@ export function setUpTimeline() {
     ...LEGEND.map(([kind, text, more = ""]) => make("li", { "data-kind": kind }, make("span", { class: `swatch is-${kind}` }), text, make("span", { class: "more" }, more))),
   );
   const lanes = byId("lanes");
+  let width = 0; // 0 where it is hidden
   new ResizeObserver(() => {
-    const before = unit;
+    const before = [unit, width];
     measure();
-    if (unit !== before) draw();
+    width = lanes.clientWidth;
+    if (view.orders.length > 0 && String([unit, width]) !== String(before)) draw();
   }).observe(lanes);
   let pressed = false; // a button is down: then the click chooses, and not the focus that comes before it
   const keyAt = (event) => event.target.closest?.("[data-key]")?.dataset.key;
@@ -358,5 +360,4 @@ export function setUpTimeline() {
     readAddress();
     showSought();
   });
-  addEventListener("resize", () => view.orders.length > 0 && draw());
 }

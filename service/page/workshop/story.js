@@ -83,7 +83,6 @@ function show(state, { title, text, more = [], actions, bad = false }, focus = t
   byId("story-actions").replaceChildren(...actions);
   showSettingsLine();
   byId("story-restore").disabled = false;
-  dispatchEvent(new Event("resize")); // the timeline was perhaps drawn while it was hidden
   if (focus) byId("story-title").focus({ preventScroll: isProjected() });
 }
 

@@ -17,7 +17,6 @@ function show() {
   const view = isBig() ? "projector" : chosen();
   for (const part of byId("main").children) part.classList.toggle("is-folded", !(part.dataset.in ?? ELSEWHERE).split(" ").includes(view));
   setText(byId("controls"), view === "all" ? "Guided story" : "All controls");
-  dispatchEvent(new Event("resize")); // what was drawn while it was hidden
 }
 
 // VIEW: "story" or "all". It is remembered unless an address asked for it.
