@@ -1,6 +1,6 @@
 /* Measures several strategies one after the other, for compare and diff. */
-#ifndef OVERSELL_LOADTEST_COMPARE_COMPARISON_H
-#define OVERSELL_LOADTEST_COMPARE_COMPARISON_H
+#ifndef OVERSELL_LOADTEST_LOAD_COMPARISON_H
+#define OVERSELL_LOADTEST_LOAD_COMPARISON_H
 
 #include "loadtest/cli/options.h"
 #include "loadtest/load/measure.h"

@@ -1,6 +1,6 @@
 /* Derives the evidence against a strategy from the result of one phase of a load run, and describes it in a sentence. */
-#ifndef OVERSELL_LOADTEST_COMPARE_FINDING_H
-#define OVERSELL_LOADTEST_COMPARE_FINDING_H
+#ifndef OVERSELL_LOADTEST_LOAD_FINDING_H
+#define OVERSELL_LOADTEST_LOAD_FINDING_H
 
 #include "loadtest/load/measure.h"
 

@@ -1,6 +1,6 @@
 /* Puts one strategy under load: sells the stock out once, then sells at full speed, and reads the audit after each. */
-#ifndef OVERSELL_LOADTEST_COMPARE_MEASURE_H
-#define OVERSELL_LOADTEST_COMPARE_MEASURE_H
+#ifndef OVERSELL_LOADTEST_LOAD_MEASURE_H
+#define OVERSELL_LOADTEST_LOAD_MEASURE_H
 
 #include "loadtest/cli/progress.h"
 #include "loadtest/client/key_probe.h"

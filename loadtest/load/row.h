@@ -1,6 +1,6 @@
 /* A strategy's row of the result: the figures of a measurement as JSON, and several of them as one. */
-#ifndef OVERSELL_LOADTEST_COMPARE_ROW_H
-#define OVERSELL_LOADTEST_COMPARE_ROW_H
+#ifndef OVERSELL_LOADTEST_LOAD_ROW_H
+#define OVERSELL_LOADTEST_LOAD_ROW_H
 
 #include "loadtest/load/measure.h"
 

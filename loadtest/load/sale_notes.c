@@ -1,4 +1,4 @@
-/* Writes the notes below a table of sales: who sold one unit twice, which rows had what verdict, and what to do about it. */
+/* Writes the notes below a table of sales: two orders that cannot both be right, what each verdict means, and what to do. */
 #include "loadtest/load/sale_notes.h"
 
 #include "loadtest/report/notes.h"

@@ -1,7 +1,7 @@
 /* Shows the flaw of a strategy that load alone did not break: one schedule, run on the same servers, with the event that breaks
  * it. */
-#ifndef OVERSELL_LOADTEST_COMPARE_SHOW_FLAW_H
-#define OVERSELL_LOADTEST_COMPARE_SHOW_FLAW_H
+#ifndef OVERSELL_LOADTEST_LOAD_SHOW_FLAW_H
+#define OVERSELL_LOADTEST_LOAD_SHOW_FLAW_H
 
 #include "loadtest/testbed/testbed.h"
 

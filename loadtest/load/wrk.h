@@ -1,6 +1,6 @@
 /* Runs wrk with order.lua for a number of orders or a duration, and counts the answers of each kind. */
-#ifndef OVERSELL_LOADTEST_COMPARE_WRK_H
-#define OVERSELL_LOADTEST_COMPARE_WRK_H
+#ifndef OVERSELL_LOADTEST_LOAD_WRK_H
+#define OVERSELL_LOADTEST_LOAD_WRK_H
 
 #include "loadtest/testbed/testbed.h"
 

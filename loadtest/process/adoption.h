@@ -1,7 +1,7 @@
 /* Takes care of processes that have left the process group of the child that started them, such as daemons: while it lasts, this process
  * becomes their parent when theirs ends (PR_SET_CHILD_SUBREAPER), and at the end it stops them. One thread; one adoption at a time. */
-#ifndef OVERSELL_LOADTEST_TESTBED_ADOPTION_H
-#define OVERSELL_LOADTEST_TESTBED_ADOPTION_H
+#ifndef OVERSELL_LOADTEST_PROCESS_ADOPTION_H
+#define OVERSELL_LOADTEST_PROCESS_ADOPTION_H
 
 #include <stddef.h>
 #include <stdint.h>

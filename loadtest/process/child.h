@@ -1,6 +1,6 @@
 /* Child processes that cannot outlive the load test: started in their own process group, and ended with it. */
-#ifndef OVERSELL_LOADTEST_TESTBED_CHILD_H
-#define OVERSELL_LOADTEST_TESTBED_CHILD_H
+#ifndef OVERSELL_LOADTEST_PROCESS_CHILD_H
+#define OVERSELL_LOADTEST_PROCESS_CHILD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * still untried (Godefroid's VeriSoft, POPL 1997). With a bound it leaves out schedules that preempt an actor more often
  * (Musuvathi and Qadeer's CHESS: "Iterative context bounding", PLDI 2007). It can also sample schedules at random.
  * Nothing here knows what an actor does; tests search toy programs. One thread. */
-#ifndef OVERSELL_LOADTEST_EXPLORE_CORE_DEPTH_FIRST_SEARCH_H
-#define OVERSELL_LOADTEST_EXPLORE_CORE_DEPTH_FIRST_SEARCH_H
+#ifndef OVERSELL_LOADTEST_SEARCH_DEPTH_FIRST_SEARCH_H
+#define OVERSELL_LOADTEST_SEARCH_DEPTH_FIRST_SEARCH_H
 
 #include "loadtest/search/pct_scheduler.h"
 

@@ -1,8 +1,8 @@
 /* Probabilistic concurrency testing (PCT): random schedules that find bugs of small depth sooner than uniform ones do.
  * Burckhardt, Kothari, Musuvathi, Nagarakatte: "A randomized scheduler with probabilistic guarantees of finding bugs",
  * ASPLOS 2010. Pure functions. */
-#ifndef OVERSELL_LOADTEST_EXPLORE_CORE_PCT_SCHEDULER_H
-#define OVERSELL_LOADTEST_EXPLORE_CORE_PCT_SCHEDULER_H
+#ifndef OVERSELL_LOADTEST_SEARCH_PCT_SCHEDULER_H
+#define OVERSELL_LOADTEST_SEARCH_PCT_SCHEDULER_H
 
 #include "loadtest/search/transition.h"
 

@@ -4,7 +4,7 @@
 
 #include "loadtest/search/depth_first_search.h"
 
-/* Who runs a search. SELF is passed to each function. */
+/* What run_search asks the caller. Each function gets SELF. */
 struct search_caller {
     void *self;
     int64_t until_us; /* monotonic; INT64_MAX: no limit */

@@ -2,8 +2,8 @@
  * its step `read`, then B to its end, then A to its end. Steps have names, not numbers, so that a schedule stays valid when
  * a strategy gets more steps. `B>lock~` expects B to wait before `lock`. `A!crash`, `A!expire`, `A!restart`, `A!cut` and
  * `A!timeout` are faults. Pure functions. */
-#ifndef OVERSELL_LOADTEST_EXPLORE_CORE_SCHEDULE_NOTATION_H
-#define OVERSELL_LOADTEST_EXPLORE_CORE_SCHEDULE_NOTATION_H
+#ifndef OVERSELL_LOADTEST_SEARCH_SCHEDULE_NOTATION_H
+#define OVERSELL_LOADTEST_SEARCH_SCHEDULE_NOTATION_H
 
 #include "loadtest/search/transition.h"
 

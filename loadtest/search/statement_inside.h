@@ -1,7 +1,7 @@
 /* Tells which statements are not atomic at READ COMMITTED: what runs inside them takes several snapshots, or reads more than it locks. It
  * looks for words only, so it errs towards "not atomic". No I/O. Any thread. */
-#ifndef OVERSELL_LOADTEST_EXPLORE_CORE_STATEMENT_INSIDE_H
-#define OVERSELL_LOADTEST_EXPLORE_CORE_STATEMENT_INSIDE_H
+#ifndef OVERSELL_LOADTEST_SEARCH_STATEMENT_INSIDE_H
+#define OVERSELL_LOADTEST_SEARCH_STATEMENT_INSIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* The transitions that the explorer chooses between, and the events that an order reports while a transition runs. A schedule
  * is a sequence of transitions; a trace is the sequence of events that it leads to. */
-#ifndef OVERSELL_LOADTEST_EXPLORE_CORE_TRANSITION_H
-#define OVERSELL_LOADTEST_EXPLORE_CORE_TRANSITION_H
+#ifndef OVERSELL_LOADTEST_SEARCH_TRANSITION_H
+#define OVERSELL_LOADTEST_SEARCH_TRANSITION_H
 
 #include "base/observer.h"
 

@@ -1,4 +1,4 @@
-/* Who waits for whom. Pure functions. */
+/* Finds circles among those that wait for each other. Pure functions. */
 #ifndef OVERSELL_LOADTEST_SEARCH_WAITS_H
 #define OVERSELL_LOADTEST_SEARCH_WAITS_H
 

@@ -1,6 +1,6 @@
 /* Splits a file of SQL, as psql reads it, into statements: pg_dump writes such files. Pure. */
-#ifndef OVERSELL_LOADTEST_OWN_SQL_SQL_SCRIPT_H
-#define OVERSELL_LOADTEST_OWN_SQL_SQL_SCRIPT_H
+#ifndef OVERSELL_LOADTEST_SQL_SQL_SCRIPT_H
+#define OVERSELL_LOADTEST_SQL_SQL_SCRIPT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The ends of names, comments and quoted texts in SQL, as PostgreSQL reads it. Pure. */
-#ifndef OVERSELL_LOADTEST_OWN_SQL_SQL_SIGNS_H
-#define OVERSELL_LOADTEST_OWN_SQL_SQL_SIGNS_H
+#ifndef OVERSELL_LOADTEST_SQL_SQL_SIGNS_H
+#define OVERSELL_LOADTEST_SQL_SQL_SIGNS_H
 
 #include <stdbool.h>
 

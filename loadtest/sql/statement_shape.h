@@ -1,6 +1,6 @@
 /* What a statement does to tables, as far as its words show it. Pure. */
-#ifndef OVERSELL_LOADTEST_OWN_SQL_STATEMENT_SHAPE_H
-#define OVERSELL_LOADTEST_OWN_SQL_STATEMENT_SHAPE_H
+#ifndef OVERSELL_LOADTEST_SQL_STATEMENT_SHAPE_H
+#define OVERSELL_LOADTEST_SQL_STATEMENT_SHAPE_H
 
 #include "loadtest/sql/statement_words.h"
 

@@ -1,6 +1,6 @@
 /* The words of a statement, as it is written or as the gate describes it: one line, with the values of its parameters at the end. Pure. */
-#ifndef OVERSELL_LOADTEST_OWN_SQL_STATEMENT_WORDS_H
-#define OVERSELL_LOADTEST_OWN_SQL_STATEMENT_WORDS_H
+#ifndef OVERSELL_LOADTEST_SQL_STATEMENT_WORDS_H
+#define OVERSELL_LOADTEST_SQL_STATEMENT_WORDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What the fuzz targets share: taking the input apart, and ending the run where a promise is broken. */
-#ifndef OVERSELL_TESTS_FUZZ_H
-#define OVERSELL_TESTS_FUZZ_H
+#ifndef OVERSELL_TESTS_FUZZ_FUZZ_H
+#define OVERSELL_TESTS_FUZZ_FUZZ_H
 
 #include <stdbool.h>
 #include <stddef.h>

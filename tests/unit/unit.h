@@ -1,6 +1,6 @@
 /* What every unit test includes: cmocka with the headers that it wants first, and a monotonic clock to wait by. */
-#ifndef OVERSELL_TESTS_UNIT_H
-#define OVERSELL_TESTS_UNIT_H
+#ifndef OVERSELL_TESTS_UNIT_UNIT_H
+#define OVERSELL_TESTS_UNIT_UNIT_H
 
 /* clang-format off */
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Finds out whether a service sends other statements than when a schedule was saved: the steps of a schedule are numbers of statements, so
  * one more SELECT moves them. Pure. */
-#ifndef OVERSELL_LOADTEST_OWN_CHANGED_STATEMENT_H
-#define OVERSELL_LOADTEST_OWN_CHANGED_STATEMENT_H
+#ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_CHANGED_STATEMENT_H
+#define OVERSELL_LOADTEST_OWN_SCHEDULES_CHANGED_STATEMENT_H
 
 #include "loadtest/own/schedules/request_runner.h"
 

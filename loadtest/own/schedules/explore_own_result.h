@@ -1,6 +1,6 @@
 /* The result of `loadtest explore shop.json`: counterexamples as JSON and as text, and the table of verdicts. */
-#ifndef OVERSELL_LOADTEST_OWN_EXPLORE_OWN_RESULT_H
-#define OVERSELL_LOADTEST_OWN_EXPLORE_OWN_RESULT_H
+#ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_EXPLORE_OWN_RESULT_H
+#define OVERSELL_LOADTEST_OWN_SCHEDULES_EXPLORE_OWN_RESULT_H
 
 #include "loadtest/own/schedules/request_runner.h"
 #include "loadtest/report/table.h"

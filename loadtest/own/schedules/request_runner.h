@@ -1,7 +1,7 @@
 /* Runs a few requests to a user's service in a given sequence: each is held at its next statement until the caller lets it run. At any
  * moment one request at most runs, so the next statement belongs to that request, on any connection. */
-#ifndef OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
-#define OVERSELL_LOADTEST_OWN_REQUEST_RUNNER_H
+#ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_REQUEST_RUNNER_H
+#define OVERSELL_LOADTEST_OWN_SCHEDULES_REQUEST_RUNNER_H
 
 #include "loadtest/own/cause/run_record.h"
 #include "loadtest/own/gate/statement_gate.h"

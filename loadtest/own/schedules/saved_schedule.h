@@ -1,6 +1,6 @@
 /* Schedules of requests as files: what `loadtest explore shop.json --save` writes for the tests of a service, and --replay reads. */
-#ifndef OVERSELL_LOADTEST_OWN_SAVED_SCHEDULE_H
-#define OVERSELL_LOADTEST_OWN_SAVED_SCHEDULE_H
+#ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_SAVED_SCHEDULE_H
+#define OVERSELL_LOADTEST_OWN_SCHEDULES_SAVED_SCHEDULE_H
 
 #include "loadtest/cli/options.h"
 

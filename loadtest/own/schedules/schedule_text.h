@@ -1,7 +1,7 @@
 /* The notation of a schedule of requests: `A>2 B>end A>end` runs request A until it has run two statements, then B to its end, then A.
  * `A!crash` is a fault. Statements have numbers, since those of a service that we do not know have no names. Pure functions. */
-#ifndef OVERSELL_LOADTEST_OWN_SCHEDULE_TEXT_H
-#define OVERSELL_LOADTEST_OWN_SCHEDULE_TEXT_H
+#ifndef OVERSELL_LOADTEST_OWN_SCHEDULES_SCHEDULE_TEXT_H
+#define OVERSELL_LOADTEST_OWN_SCHEDULES_SCHEDULE_TEXT_H
 
 #include "loadtest/search/depth_first_search.h"
 

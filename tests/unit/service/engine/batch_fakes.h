@@ -3,8 +3,8 @@
  * It defines the functions of db/ that a batch calls, so one file of a program includes it. It keeps stock and orders as a
  * database would: what a transaction writes is there once it is committed. One call can be made to fail, the clock only
  * goes on where somebody waits for the row, and rules that hold for every batch are checked at each call. */
-#ifndef OVERSELL_TESTS_BATCH_FAKES_H
-#define OVERSELL_TESTS_BATCH_FAKES_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ENGINE_BATCH_FAKES_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ENGINE_BATCH_FAKES_H
 
 #include "tests/unit/unit.h"
 

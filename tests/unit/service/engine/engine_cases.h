@@ -1,7 +1,7 @@
 /* Cases for tests of the engine: a line of calls and steps, as engine_fakes.h has them, and what the order must come to.
  * One file of a program includes it, as it does the fakes. */
-#ifndef OVERSELL_TESTS_ENGINE_CASES_H
-#define OVERSELL_TESTS_ENGINE_CASES_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ENGINE_ENGINE_CASES_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ENGINE_ENGINE_CASES_H
 
 #include "tests/unit/service/engine/engine_fakes.h"
 

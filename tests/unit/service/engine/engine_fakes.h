@@ -4,8 +4,8 @@
  * lower case, steps that the engine reports in upper case: "ready acquire LOCK begin read READ … release UNLOCK".
  * A call that is to fail stands with its result: "commit=unknown settle=committed". Such a line is both what the
  * fakes answer and what is expected of the engine. Rules that hold for every order are checked at each call. */
-#ifndef OVERSELL_TESTS_ENGINE_FAKES_H
-#define OVERSELL_TESTS_ENGINE_FAKES_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ENGINE_ENGINE_FAKES_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ENGINE_ENGINE_FAKES_H
 
 #include "tests/unit/service/engine/fake_db.h"
 #include "tests/unit/service/engine/fake_lock.h"

@@ -1,7 +1,7 @@
 /* The database of the engine's tests: each function of db/ that the engine calls records the call, checks the rules that hold
  * for every order, and returns what the recorder says. */
-#ifndef OVERSELL_TESTS_ENGINE_FAKE_DB_H
-#define OVERSELL_TESTS_ENGINE_FAKE_DB_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ENGINE_FAKE_DB_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ENGINE_FAKE_DB_H
 
 #include "tests/unit/service/engine/recorder.h"
 

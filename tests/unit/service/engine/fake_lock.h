@@ -1,6 +1,6 @@
 /* The lock of the engine's tests: it records each call, and checks that it comes at the right place in the order. */
-#ifndef OVERSELL_TESTS_ENGINE_FAKE_LOCK_H
-#define OVERSELL_TESTS_ENGINE_FAKE_LOCK_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ENGINE_FAKE_LOCK_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ENGINE_FAKE_LOCK_H
 
 #include "tests/unit/service/engine/recorder.h"
 

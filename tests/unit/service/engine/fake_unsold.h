@@ -1,7 +1,7 @@
 /* Giving back what an order took and did not sell: the database's statement, and the list of units that are given back
  * later. */
-#ifndef OVERSELL_TESTS_ENGINE_FAKE_UNSOLD_H
-#define OVERSELL_TESTS_ENGINE_FAKE_UNSOLD_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ENGINE_FAKE_UNSOLD_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ENGINE_FAKE_UNSOLD_H
 
 #include "tests/unit/service/engine/fake_db.h"
 

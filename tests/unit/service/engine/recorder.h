@@ -1,7 +1,7 @@
 /* What the fakes of the engine's tests share: what each call is to answer, a record of all calls and steps, the rules that
  * were broken, and a clock that pauses move. */
-#ifndef OVERSELL_TESTS_ENGINE_RECORDER_H
-#define OVERSELL_TESTS_ENGINE_RECORDER_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ENGINE_RECORDER_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ENGINE_RECORDER_H
 
 #include "tests/unit/unit.h"
 

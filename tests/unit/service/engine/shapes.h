@@ -1,7 +1,7 @@
 /* The shapes that a strategy's row can have for the engine: test_engine plays every one of them call by call, and
  * test_strategies checks that every row of the table has one of them. */
-#ifndef OVERSELL_TESTS_SHAPES_H
-#define OVERSELL_TESTS_SHAPES_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ENGINE_SHAPES_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ENGINE_SHAPES_H
 
 #include "service/engine/create_order.h"
 

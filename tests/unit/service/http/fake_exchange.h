@@ -1,7 +1,7 @@
 /* An exchange without a connection: its headers come from a list, in place of libmicrohttpd's. It defines that
  * library's functions which service/http calls for an exchange, so one file of a program includes it. */
-#ifndef OVERSELL_TESTS_FAKE_EXCHANGE_H
-#define OVERSELL_TESTS_FAKE_EXCHANGE_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_HTTP_FAKE_EXCHANGE_H
+#define OVERSELL_TESTS_UNIT_SERVICE_HTTP_FAKE_EXCHANGE_H
 
 #include "tests/unit/unit.h"
 

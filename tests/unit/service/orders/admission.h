@@ -1,6 +1,6 @@
 /* What the tests of the admission queue share: a queue for each test, orders for it, and what is expected of it. */
-#ifndef OVERSELL_TESTS_ADMISSION_H
-#define OVERSELL_TESTS_ADMISSION_H
+#ifndef OVERSELL_TESTS_UNIT_SERVICE_ORDERS_ADMISSION_H
+#define OVERSELL_TESTS_UNIT_SERVICE_ORDERS_ADMISSION_H
 
 #include "base/clock.h"
 #include "tests/unit/unit.h"

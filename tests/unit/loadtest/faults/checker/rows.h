@@ -1,6 +1,6 @@
 /* Rows as PostgreSQL returns them, for tests of what reads rows. */
-#ifndef OVERSELL_TESTS_ROWS_H
-#define OVERSELL_TESTS_ROWS_H
+#ifndef OVERSELL_TESTS_UNIT_LOADTEST_FAULTS_CHECKER_ROWS_H
+#define OVERSELL_TESTS_UNIT_LOADTEST_FAULTS_CHECKER_ROWS_H
 
 #include <libpq-fe.h>
 #include <string.h>
