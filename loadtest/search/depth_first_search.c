@@ -15,10 +15,10 @@ static bool same_transitions(const struct choice_point *point, const struct tran
     return point->count == count && memcmp(point->transitions, transitions, count * sizeof *transitions) == 0;
 }
 
-static bool can_step(const struct transition *transitions, size_t count, unsigned actor)
+bool transition_is_among(const struct transition *transitions, size_t count, struct transition wanted)
 {
     for (size_t i = 0; i < count; i++)
-        if (transitions[i].kind == TRANSITION_STEP && transitions[i].actor == actor)
+        if (transitions[i].actor == wanted.actor && transitions[i].kind == wanted.kind)
             return true;
     return false;
 }
@@ -30,7 +30,9 @@ static bool is_preemption(const struct choice_point *before, const struct choice
     if (!before || transition.kind != TRANSITION_STEP)
         return false;
     unsigned last = before->transitions[before->taken].actor;
-    return transition.actor != last && can_step(point->transitions, point->count, last);
+    return transition.actor != last &&
+           transition_is_among(point->transitions, point->count,
+                               (struct transition){(uint8_t)last, TRANSITION_STEP});
 }
 
 /* Removes the transitions that the bound does not allow. */

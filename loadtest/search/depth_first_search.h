@@ -81,6 +81,8 @@ double search_coverage(const struct search *search);
 double search_weight(const struct search *search);
 /* The preemptions of the last schedule: switches away from an actor that could have made its next step. */
 unsigned search_preemptions(const struct search *search);
+/* Is WANTED one of the COUNT transitions? */
+bool transition_is_among(const struct transition *transitions, size_t count, struct transition wanted);
 /* The number of times that one actor follows another in the COUNT transitions. */
 unsigned context_switches(const struct transition *transitions, size_t count);
 

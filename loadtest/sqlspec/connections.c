@@ -245,18 +245,41 @@ void connections_end_session(struct connections *connections, size_t session)
     let_go(connections, on);
 }
 
-bool connections_reset_session(struct connections *connections, size_t number)
+static bool is_there(const struct connections *connections, size_t number)
+{
+    const struct session *session = connections->sessions[number];
+    if (session->state != SESSION_IDLE && !interrupted())
+        complain("session %s lost its connection: %s", connections->spec->sessions[number].name,
+                 session->error);
+    return session->state == SESSION_IDLE;
+}
+
+bool connections_roll_back(struct connections *connections, size_t number)
 {
     struct session *session = connections->sessions[number];
     if (session->driver->transaction(session) != TRANSACTION_NONE)
         (void)session_run(session, "ROLLBACK", monotonic_us() + CONTROL_US);
-    for (const char *const *sql = session->driver->reset; *sql && session->state == SESSION_IDLE; sql++)
+    return is_there(connections, number);
+}
+
+bool connections_reset_session(struct connections *connections, size_t number)
+{
+    struct session *session = connections->sessions[number];
+    bool well = connections_roll_back(connections, number);
+    for (const char *const *sql = session->driver->reset; well && *sql && session->state == SESSION_IDLE;
+         sql++)
         (void)session_run(session, *sql, monotonic_us() + CONTROL_US);
-    if (session->state == SESSION_IDLE)
+    return well && is_there(connections, number);
+}
+
+bool connections_start(struct connections *connections, size_t step)
+{
+    const struct spec_step *of = &connections->spec->steps[step];
+    struct session *session = connections->sessions[of->session];
+    if (session->driver->start(session, of->block.sql))
         return true;
-    if (!interrupted())
-        complain("session %s lost its connection: %s", connections->spec->sessions[number].name,
-                 session->error);
+    complain("%s: session %s lost its connection: %s", connections->path,
+             connections->spec->sessions[of->session].name, session->error);
     return false;
 }
 

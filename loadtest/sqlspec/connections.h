@@ -50,6 +50,10 @@ void connections_tear_down(struct connections *connections);
 bool connections_check_invariants(struct connections *connections, const char **ret_broken);
 /* After a failure: cancels what the session runs, rolls back and releases locks; the server ends a connection that is lost. */
 void connections_end_session(struct connections *connections, size_t session);
+/* Rolls the session back if it is in a transaction. False, having said why. */
+bool connections_roll_back(struct connections *connections, size_t session);
+/* Starts STEP on its session. False, having said why. */
+bool connections_start(struct connections *connections, size_t step);
 /* Rolls back, and makes one session or all as they were when they connected. False, having said why. */
 bool connections_reset_session(struct connections *connections, size_t session);
 bool connections_reset(struct connections *connections);

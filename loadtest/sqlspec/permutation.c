@@ -247,7 +247,6 @@ static void run_step(struct run *run, const struct permutation_step *step)
     struct connections *connections = run->connections;
     const struct spec *spec = connections->spec;
     size_t session = spec->steps[step->step].session;
-    struct session *on = connections->sessions[session];
     finish_earlier(run, session);
     if (run->failed)
         return;
@@ -257,9 +256,7 @@ static void run_step(struct run *run, const struct permutation_step *step)
         if (step->markers[i].kind == MARKER_NOTICES)
             active->notices[i] = connections->sessions[spec->steps[step->markers[i].step].session]->notices +
                                  (size_t)step->markers[i].notices;
-    if (!on->driver->start(on, spec->steps[step->step].block.sql)) {
-        complain("%s: session %s lost its connection: %s", connections->path, spec->sessions[session].name,
-                 on->error);
+    if (!connections_start(connections, step->step)) {
         run->failed = true;
         return;
     }

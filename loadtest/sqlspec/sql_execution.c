@@ -315,7 +315,6 @@ bool sql_execution_step(struct sql_execution *execution, size_t step)
 {
     struct connections *connections = execution->connections;
     size_t session = connections->spec->steps[step].session, number = execution->length;
-    struct session *on = connections->sessions[session];
     if (execution->failed || number == SPEC_STEPS_MAX)
         return fail(execution);
     if (!step_inside_note(&execution->inside, connections->spec, connections->control, step,
@@ -325,11 +324,8 @@ bool sql_execution_step(struct sql_execution *execution, size_t step)
     execution->open[number] = 0;
     execution->started[execution->length++] = step;
     execution->running[session] = step;
-    if (!on->driver->start(on, connections->spec->steps[step].block.sql)) {
-        complain("%s: session %s lost its connection: %s", connections->path,
-                 connections->spec->sessions[session].name, on->error);
+    if (!connections_start(connections, step))
         return fail(execution);
-    }
     return settle(execution);
 }
 
@@ -381,13 +377,7 @@ static bool tear_down_session(struct sql_execution *execution, size_t session)
         if (!keep_results(execution, session, ""))
             return false;
     }
-    if (is_in_transaction(execution, session))
-        (void)session_run(on, "ROLLBACK", monotonic_us() + CONTROL_US);
-    if (on->state == SESSION_IDLE)
-        return true;
-    if (!interrupted())
-        complain("session %s lost its connection: %s", connections->spec->sessions[session].name, on->error);
-    return fail(execution);
+    return connections_roll_back(connections, session) || fail(execution);
 }
 
 static bool finish(struct sql_execution *execution, struct sql_outcome *ret_outcome)

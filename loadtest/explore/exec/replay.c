@@ -20,10 +20,7 @@ bool replay_apply(struct execution *execution, struct transition transition, str
 bool replay_is_enabled(struct execution *execution, struct transition wanted)
 {
     struct transition transitions[ENABLED_MAX];
-    size_t count = execution_enabled(execution, transitions), i = 0;
-    while (i < count && memcmp(&transitions[i], &wanted, sizeof wanted) != 0)
-        i++;
-    return i < count;
+    return transition_is_among(transitions, execution_enabled(execution, transitions), wanted);
 }
 
 static bool has_reported(const struct execution *execution, size_t since, unsigned actor, uint8_t what)

@@ -199,17 +199,19 @@ static json_t *tell(const struct execution *execution, const struct narration *n
     return told;
 }
 
-static json_t *counterexample_json(struct campaign *campaign, const struct counterexample *counterexample)
+json_t *campaign_counterexample(struct campaign *campaign, size_t i)
 {
     struct script script;
     struct replay replay;
     struct narration narration;
     char words[SCENARIO_TEXT];
     int reproduced = 0;
-    if (campaign->execution.lost || !apply_again(campaign, counterexample))
+    const struct counterexample *counterexample = &campaign->totals.counterexamples.item[i];
+    if (i >= campaign->totals.counterexamples.count || campaign->execution.lost ||
+        !apply_again(campaign, counterexample))
         return json_null();
     script_of_execution(&campaign->execution, &script);
-    for (int i = 0; i < REPLAY_RUNS; i++)
+    for (int n = 0; n < REPLAY_RUNS; n++)
         reproduced += is_reproduced(campaign, counterexample, &script, &replay);
     narrate(&campaign->execution, &replay, &narration);
     return json_pack("{s:s, s:i, s:o, s:o, s:s, s:o, s:i}", "replay",
@@ -217,19 +219,4 @@ static json_t *counterexample_json(struct campaign *campaign, const struct count
                      (int)counterexample->switches, "steps", events_json(&campaign->execution, &replay),
                      "ending", ending_json(&campaign->execution), "explanation", narration.explanation,
                      "told", tell(&campaign->execution, &narration), "reproduced", reproduced);
-}
-
-json_t *campaign_counterexample(struct campaign *campaign)
-{
-    const struct counterexamples *kept = &campaign->totals.counterexamples;
-    return kept->count > 0 ? counterexample_json(campaign, &kept->item[0]) : json_null();
-}
-
-json_t *campaign_further_counterexamples(struct campaign *campaign)
-{
-    const struct counterexamples *kept = &campaign->totals.counterexamples;
-    json_t *further = json_array();
-    for (size_t i = 1; i < kept->count; i++)
-        json_array_append_new(further, counterexample_json(campaign, &kept->item[i]));
-    return further;
 }

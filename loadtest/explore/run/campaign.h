@@ -45,10 +45,8 @@ bool campaign_run(struct campaign *campaign, const struct campaign_limits *limit
                   campaign_progress *progress, void *context);
 void campaign_close(struct campaign *campaign);
 
-/* Replays the simplest counterexample REPLAY_RUNS times: {"replay","switches","steps","explanation","told","reproduced"}, or null
- * if there is none; a new reference. */
-json_t *campaign_counterexample(struct campaign *campaign);
-/* The next simplest ones, as many as were kept; a new reference to an array. */
-json_t *campaign_further_counterexamples(struct campaign *campaign);
+/* Replays counterexample number I, of which 0 is the simplest, REPLAY_RUNS times: {"replay","switches","steps","explanation","told",
+ * "reproduced"}, or null if there are not as many; a new reference. */
+json_t *campaign_counterexample(struct campaign *campaign, size_t i);
 
 #endif

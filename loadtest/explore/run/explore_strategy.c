@@ -58,7 +58,9 @@ static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign
     if (plan->three && verdict == VERDICT_UNKNOWN && campaign->search.done)
         verdict = VERDICT_OK; /* this search is of the schedules within the bound */
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
-    json_t *first = campaign_counterexample(campaign), *further = campaign_further_counterexamples(campaign);
+    json_t *first = campaign_counterexample(campaign, 0), *further = json_array();
+    for (size_t i = 1; i < t->counterexamples.count; i++)
+        json_array_append_new(further, campaign_counterexample(campaign, i));
     char why[600];
     const struct {
         const char *name;

@@ -159,7 +159,7 @@ static void run_all(struct campaign *campaign, const struct scenario *scenario, 
                              scenario->settings.strategy->name, "schedules", (json_int_t)t->schedules,
                              "oversold", (json_int_t)t->oversold, "drift", (json_int_t)t->drifted,
                              "undersold", (json_int_t)t->undersold, "stuck_locks", (json_int_t)t->stuck,
-                             "witness", campaign_counterexample(campaign));
+                             "witness", campaign_counterexample(campaign, 0));
 }
 
 static void print_title(const struct scenario_from *c, FILE *out)

@@ -9,10 +9,7 @@
 bool explore_own_is_enabled(struct explore_own *explore, struct transition transition)
 {
     struct transition choices[ENABLED_MAX];
-    size_t count = runner_enabled(explore->runner, choices), at = 0;
-    while (at < count && (choices[at].actor != transition.actor || choices[at].kind != transition.kind))
-        at++;
-    return at < count;
+    return transition_is_among(choices, runner_enabled(explore->runner, choices), transition);
 }
 
 bool explore_own_apply(struct explore_own *explore, struct transition transition)
