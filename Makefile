@@ -34,8 +34,6 @@ MAKE_NOW  = +@$(MAKE) --no-print-directory
 # The load test looks beside its build folder, which may lie elsewhere.
 export OVERSELL_STACK     ?= $(CURDIR)/stack/stack
 export OVERSELL_ORDER_LUA ?= $(CURDIR)/loadtest/load/order.lua
-export OVERSELL_PAGES_LUA ?= $(CURDIR)/loadtest/load/pages.lua
-export OVERSELL_KAZOO_LOCK ?= $(CURDIR)/loadtest/bench/kazoo_lock.py
 
 demo: ## show how ten strategies protect stock: installs packages, builds, starts private servers (ARGS="--help")
 	$(MAKE_NOW) deps
@@ -68,7 +66,7 @@ site: ## make the static site in build/site: recorded schedules, which open from
 bench: ## measure how close the service is to its database's limit
 	$(MAKE_NOW) deps-test
 	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
-	@$(BUILD)/loadtest bench $(ARGS)
+	@BUILD=$(BUILD) bench/bench $(ARGS)
 
 # ---- installing, cleaning -------------------------------------------------------------------------
 
@@ -78,7 +76,7 @@ install: programs ## install into $(DESTDIR)$(PREFIX) (default: /usr/local)
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 	install -D -m 755 -t $(SHARE)/stack stack/stack
 	install -D -m 644 -t $(SHARE)/stack stack/*.sh stack/shop.sql
-	install -D -m 644 -t $(SHARE)/loadtest loadtest/load/order.lua loadtest/load/pages.lua loadtest/bench/kazoo_lock.py
+	install -D -m 644 -t $(SHARE)/loadtest loadtest/load/order.lua
 	install -D -m 644 -t $(SHARE)/schedules schedules/*.sched
 	sed 's,/usr/local/bin/,$(PREFIX)/bin/,' service/order-service.service | \
 	    install -D -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/system/order-service.service

@@ -1,14 +1,13 @@
 /* Every kind of result that the load test can print. */
 #include "loadtest/result_kinds.h"
 
-#include "loadtest/bench/cases.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/compare/compare_result.h"
 #include "loadtest/explore/run/explore_result.h"
 #include "loadtest/explore/run/fault_matrix.h"
 #include "loadtest/faults/row.h"
-#include "loadtest/growth/growth.h"
 #include "loadtest/history/history.h"
+#include "loadtest/measured/measured.h"
 #include "loadtest/openloop/rush_row.h"
 #include "loadtest/own/check_row.h"
 #include "loadtest/own/schedules/explore_own_result.h"

@@ -7,6 +7,7 @@ comma := ,
 # A layer uses those before it. tests/lint/includes knows the folders within them.
 LAYERS       := base db lock service loadtest
 LOCKRUN      := tools/lockrun
+LOCKBENCH    := tools/lockbench
 # What is preloaded into servers is no part of the layer in whose folder it lies.
 c_sources     = $(sort $(shell find $(1) -name '*.c' -not -path '*/preload/*'))
 asm_sources   = $(sort $(shell find $(1) -name '*.S'))
@@ -23,7 +24,7 @@ TESTS        := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 LOCKPROBE    := $(if $(wildcard tests/contract/lockprobe.c),$(BUILD)/lockprobe $(BUILD)/gatealone)
 # Makes calls of the C library fail in the service that the torture test starts.
 TORTURE_SHIM := $(BUILD)/torture-shim.so
-ALL_OBJECTS  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call objects,$(l))) \
+ALL_OBJECTS  := $(foreach l,$(LAYERS) $(LOCKRUN) $(LOCKBENCH),$(call objects,$(l))) \
                 $(patsubst %.c,$(BUILD)/obj/%.o,$(TEST_SOURCES) $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c))
 
 # A program is built once its main file exists.
@@ -58,9 +59,9 @@ OUR_LDFLAGS = -pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed $
 
 # ---- rules ----------------------------------------------------------------------------------------
 
-all: $(PROGRAMS) $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM) ## build the service, the load test and the unit tests (default)
+all: programs $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM) ## build the service, the load test and the unit tests (default)
 
-programs: $(PROGRAMS)
+programs: $(PROGRAMS) $(BUILD)/lockbench
 
 tests: $(TESTS) $(LOCKPROBE) $(TORTURE_SHIM)
 
@@ -138,6 +139,10 @@ $(BUILD)/order-service: $(BUILD)/obj/service/main.o $(ENGINE_LIBRARIES) $(BUILD)
 	$(call link,)
 
 $(BUILD)/lockrun: $(call objects,$(LOCKRUN)) $(ENGINE_LIBRARIES) $(BUILD)/obj/link-flags
+	$(call link,)
+
+# For `make bench`; it is not installed.
+$(BUILD)/lockbench: $(call objects,$(LOCKBENCH)) $(ENGINE_LIBRARIES) $(BUILD)/obj/link-flags
 	$(call link,)
 
 $(BUILD)/lockprobe: $(BUILD)/obj/tests/contract/lockprobe.o $(ENGINE_LIBRARIES) $(BUILD)/obj/link-flags

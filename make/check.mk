@@ -50,9 +50,9 @@ mutants: ## apply each patch of tests/mutants, and fail if its check does not ca
 	$(BUILD_NOW) all
 	+@BUILD=$(BUILD) tests/mutants/run $(ARGS)
 
-SOURCES  := $(foreach l,$(LAYERS) $(LOCKRUN),$(call c_sources,$(l))) $(TEST_SOURCES) \
+SOURCES  := $(foreach l,$(LAYERS) $(LOCKRUN) $(LOCKBENCH),$(call c_sources,$(l))) $(TEST_SOURCES) \
             $(wildcard tests/contract/*.c tests/fuzz/*.c tests/torture/*.c) $(wildcard exercises/*/*.c)
-HEADERS  := $(sort $(shell find $(LAYERS) $(LOCKRUN) tests/unit tests/fuzz -name '*.h'))
+HEADERS  := $(sort $(shell find $(LAYERS) $(LOCKRUN) $(LOCKBENCH) tests/unit tests/fuzz -name '*.h'))
 SCRIPTS  := stack/stack $(wildcard stack/*.sh) $(addprefix stack/container/,install keys with-keys postgres redis zookeeper) tests/run tests/fuzz/run tests/mutants/run make/install-packages make/node-pg make/node-orms make/axe-core make/build-failed tests/valgrind/order-service .ci/run docs/insert docs/workshop/shell
 
 compile_commands.json: make/build.mk make/packages.mk Makefile $(SOURCES) ## write the compiler commands for clangd and other tools

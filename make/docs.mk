@@ -30,7 +30,7 @@ RUSH_STRATEGIES := select-for-update,atomic-decrement,atomic-statement,optimisti
 readme: all ## measure the figures of README.md and docs/{results,strategies,choosing,performance,rush}.md again
 	@mkdir -p docs/results
 	$(BUILD)/loadtest compare --repeat 3 --export-json docs/results/compare.json
-	$(BUILD)/loadtest bench --export-json docs/results/bench.json
+	BUILD=$(BUILD) bench/bench --export-json docs/results/bench.json
 	$(BUILD)/loadtest rush --strategies $(RUSH_STRATEGIES) --duration 10s --export-json docs/results/rush-share.json
 	$(BUILD)/loadtest rush --strategies select-for-update,batched --rate 3000 --timeout 30s --export-json docs/results/rush-rate.json
 	$(MAKE_NOW) tables
@@ -64,7 +64,7 @@ peers: ## measure oversell beside two small services, in Node and in Java, and p
 	$(MAKE_NOW) deps-peers
 	$(BUILD_NOW) programs $(BUILD)/peers/shop.jar || make/build-failed $@ $(BUILD)
 	@mkdir -p docs/results
-	@BUILD=$(BUILD) samples/peers $(ARGS) --export-json docs/results/peers.json
+	@BUILD=$(BUILD) bench/peers $(ARGS) --export-json docs/results/peers.json
 	$(if $(filter --check,$(ARGS)),,$(MAKE_NOW) peers-table && cat $(BUILD)/peers.md)
 
 peers-table:
@@ -85,7 +85,7 @@ GROWTH_LIMITS = $(if $(CONNECTIONS),--connections $(CONNECTIONS)) $(if $(PRODUCT
                 $(if $(ORDERS),--orders $(ORDERS)) $(if $(DURATION),--duration $(DURATION))
 bench-growth: programs ## measure how speed changes with connections, products and stored orders, for docs/performance.md (options: CONNECTIONS=4 PRODUCTS=10 ORDERS=10000000 DURATION=1s)
 	@mkdir -p docs/results
-	$(BUILD)/loadtest growth $(GROWTH_LIMITS) --export-json docs/results/growth.json
+	BUILD=$(BUILD) bench/growth $(GROWTH_LIMITS) --export-json docs/results/growth.json
 	$(MAKE_NOW) growth-table draw-growth
 
 growth-table: programs

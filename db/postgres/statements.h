@@ -1,4 +1,4 @@
-/* SQL that several files share: expressions, and those statements of an order that `loadtest bench` also measures. */
+/* SQL that several files share: expressions, and those statements of an order that `bench` also measures. */
 #ifndef OVERSELL_DB_POSTGRES_STATEMENTS_H
 #define OVERSELL_DB_POSTGRES_STATEMENTS_H
 

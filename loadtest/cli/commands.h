@@ -20,8 +20,6 @@ int rush_main(int argc, char **argv);
 int soak_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
-int bench_main(int argc, char **argv);
-int growth_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int init_main(int argc, char **argv);
 /* `explore` for a description of a service (FILE.json), and for SQL alone (FILE.spec). */

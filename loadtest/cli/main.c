@@ -27,8 +27,6 @@ static const struct command {
     {"soak", soak_main, "find leaks and lost orders in millions of orders"},
     {"diff", diff_main, "compare two strategies: how they differ, and the result of each"},
     {"report", report_main, "print a stored result again, in any format, or compare several"},
-    {"bench", bench_main, "measure how close the service is to the limits of its servers"},
-    {"growth", growth_main, "measure how speed changes with connections, products and stored orders"},
 };
 
 #define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])

@@ -209,17 +209,6 @@ json_t *service_client_strategies(struct service_client *client)
     return json_is_array(rows) ? json_incref(rows) : NULL;
 }
 
-json_t *service_client_class_board(struct service_client *client)
-{
-    return call_json(client, "GET", "/class/board", NULL);
-}
-
-json_t *service_client_join(struct service_client *client, const char *name)
-{
-    json_auto_t *body = json_pack("{s:s}", "name", name);
-    return call_json(client, "POST", "/sandboxes", body);
-}
-
 /* Where the strategy is that is meant; BUFFER of 64 bytes, returned. */
 static const char *strategy_path(int64_t product, char *buffer)
 {

@@ -74,10 +74,6 @@ struct keyed_order {
 /* Places one, with the strategy STRATEGY (NULL: the current one). False: no answer came. */
 bool service_client_order_again(struct service_client *client, const char *strategy, int64_t product,
                                 int64_t quantity, const char *key, struct keyed_order *ret_order);
-/* What GET /class/board tells the teacher of a class. */
-json_t *service_client_class_board(struct service_client *client);
-/* Joins the class as a learner; the token of CLIENT is the class code. Returns the answer, which has the learner's token. */
-json_t *service_client_join(struct service_client *client, const char *name);
 /* The metrics in Prometheus' text format, to be freed. */
 char *service_client_metrics(struct service_client *client);
 /* Recent orders' steps as Chrome trace JSON. */

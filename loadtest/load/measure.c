@@ -274,7 +274,6 @@ static bool run_phase(struct testbed *testbed, const struct plan *plan, const st
         .connections = plan->connections,
         .quantity = sale->quantity,
         .product = plan->product,
-        .products = 1,
         .requests = requests,
         .window_ms = requests > 0 ? 0 : plan->duration_ms,
         .settled = requests > 0 ? SETTLED : 0,

@@ -213,11 +213,10 @@ static bool set_env(char **env, const struct load *load)
         const char *name;
         int64_t value;
     } NUMBERS[] = {
-        {"THREADS", threads},           {"CONNECTIONS", load_connections(load) / threads},
-        {"PRODUCT", load->product},     {"PRODUCTS", load->products},
-        {"QUANTITY", load->quantity},   {"REQUESTS", load->requests},
-        {"WINDOW_MS", load->window_ms}, {"SETTLED", load->settled},
-        {"STUCK_MS", load->stuck_ms},
+        {"THREADS", threads},         {"CONNECTIONS", load_connections(load) / threads},
+        {"PRODUCT", load->product},   {"QUANTITY", load->quantity},
+        {"REQUESTS", load->requests}, {"WINDOW_MS", load->window_ms},
+        {"SETTLED", load->settled},   {"STUCK_MS", load->stuck_ms},
     };
     size_t count = sizeof NUMBERS / sizeof NUMBERS[0];
     for (size_t i = 0; i < count; i++)
@@ -225,11 +224,7 @@ static bool set_env(char **env, const struct load *load)
             env[i] = NULL;
             return false;
         }
-    if (asprintf(&env[count], "LOAD_PATH=%s", load->path ? load->path : "/orders") < 0) {
-        env[count] = NULL;
-        return false;
-    }
-    return set_targets(env, count + 1, load->testbed);
+    return set_targets(env, count, load->testbed);
 }
 
 /* Listens until every answer is in, then ends wrk and listens for its result. */

@@ -9,11 +9,9 @@
 
 struct load {
     struct testbed *testbed;
-    const char *path;    /* what is posted to; NULL: /orders */
     int64_t connections; /* in all; rounded up to a multiple of the instances */
     int64_t quantity;    /* units an order */
-    int64_t product;     /* the first product's id; PRODUCTS of them are ordered in turn */
-    int64_t products;
+    int64_t product;
     int64_t requests;  /* stop after this number of orders; 0: no limit */
     int64_t window_ms; /* stop after so long; 0: no such limit (one of the two must be set) */
     int64_t settled;   /* stop after this number of "sold out" answers in a row; 0: never */

@@ -1,5 +1,5 @@
-/* How a result of `loadtest bench` is printed: its columns, its title, its notes and its pictures. */
-#include "loadtest/bench/cases.h"
+/* How a result of `bench` is printed: its columns, its title, its notes and its pictures. */
+#include "loadtest/measured/measured.h"
 
 #include "loadtest/chart/chart.h"
 #include "loadtest/report/result.h"

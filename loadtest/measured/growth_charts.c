@@ -1,5 +1,5 @@
 /* The pictures of a growth run: orders per second and p99 as connections, products and stored orders become more. */
-#include "loadtest/growth/growth.h"
+#include "loadtest/measured/measured.h"
 
 #include "loadtest/chart/chart.h"
 #include "loadtest/report/result.h"

@@ -1,5 +1,5 @@
-/* How a result of `loadtest growth` is printed: its columns, its title and its notes. */
-#include "loadtest/growth/growth.h"
+/* How a result of `growth` is printed: its columns, its title and its notes. */
+#include "loadtest/measured/measured.h"
 
 #include "loadtest/report/result.h"
 

@@ -1,6 +1,6 @@
-/* The result of `loadtest growth`: its axes and how it is printed. */
-#ifndef OVERSELL_LOADTEST_GROWTH_GROWTH_H
-#define OVERSELL_LOADTEST_GROWTH_GROWTH_H
+/* How results of the measuring tools in bench/ are printed: they are stored as JSON, and `loadtest report` reads them. */
+#ifndef OVERSELL_LOADTEST_MEASURED_MEASURED_H
+#define OVERSELL_LOADTEST_MEASURED_MEASURED_H
 
 #include "loadtest/report/table.h"
 
@@ -9,7 +9,7 @@ enum growth_axis { GROWTH_CONNECTIONS, GROWTH_PRODUCTS, GROWTH_ORDERS, GROWTH_AX
 
 extern const char *const growth_axis_names[GROWTH_AXES];
 
-extern const struct result_kind growth_result;
+extern const struct result_kind bench_result, growth_result;
 
 /* The pictures of a report; see struct result_kind. */
 json_t *growth_charts(const json_t *document);

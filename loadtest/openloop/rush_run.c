@@ -61,7 +61,6 @@ static bool warm_up(struct testbed *testbed, const struct rush_plan *plan, const
         .connections = WARM_UP_CONNECTIONS,
         .quantity = plan->quantity,
         .product = plan->product,
-        .products = 1,
         .requests = WARM_UP_ORDERS,
         .patience_ms = PATIENCE_MS,
     };

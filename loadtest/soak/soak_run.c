@@ -73,7 +73,6 @@ static bool sell_slice(struct testbed *testbed, const struct subject *subject, i
         .connections = connections,
         .quantity = 1,
         .product = 1,
-        .products = 1,
         .requests = ORDERS_A_UNIT * stock + SPARE_ORDERS,
         .settled = SETTLED * connections,
         .patience_ms = PATIENCE_MS,

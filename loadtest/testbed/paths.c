@@ -11,12 +11,6 @@
 #define PLACES_MAX 4
 
 /* A build folder is build/ or, for the sanitizers, build/asan/. */
-#define SCRIPT(folder, name)                                                                                 \
-    {                                                                                                        \
-        "../loadtest/" folder "/" name, "../../loadtest/" folder "/" name,                                   \
-            "../share/oversell/loadtest/" name, "../share/oversell/" name                                    \
-    }
-
 static const struct {
     const char *what;
     const char *variable;
@@ -28,11 +22,11 @@ static const struct {
                     X_OK,
                     {"../stack/stack", "../../stack/stack", "../share/oversell/stack/stack"}},
     [PATH_SERVICE] = {"the order service", "OVERSELL_SERVICE", X_OK, {"order-service"}},
-    [PATH_ORDER_LUA] = {"the script for wrk", "OVERSELL_ORDER_LUA", R_OK, SCRIPT("load", "order.lua")},
-    [PATH_PAGES_LUA] = {"the script for wrk that plays open pages", "OVERSELL_PAGES_LUA", R_OK,
-                        SCRIPT("load", "pages.lua")},
-    [PATH_KAZOO_LOCK] = {"the script that uses kazoo's lock", "OVERSELL_KAZOO_LOCK", R_OK,
-                         SCRIPT("bench", "kazoo_lock.py")},
+    [PATH_ORDER_LUA] = {"the script for wrk",
+                        "OVERSELL_ORDER_LUA",
+                        R_OK,
+                        {"../loadtest/load/order.lua", "../../loadtest/load/order.lua",
+                         "../share/oversell/loadtest/order.lua", "../share/oversell/order.lua"}},
     [PATH_CLOCK] = {"the clock that can be set wrong", "OVERSELL_CLOCK_SHIM", R_OK, {"clock-shim.so"}},
     [PATH_DISK] = {"the disk that can be full", "OVERSELL_DISK_SHIM", R_OK, {"disk-shim.so"}},
 };

@@ -7,13 +7,11 @@
 
 /* Each can be named by the environment variable behind it instead. */
 enum path {
-    PATH_STACK,      /* OVERSELL_STACK */
-    PATH_SERVICE,    /* OVERSELL_SERVICE */
-    PATH_ORDER_LUA,  /* OVERSELL_ORDER_LUA */
-    PATH_PAGES_LUA,  /* OVERSELL_PAGES_LUA */
-    PATH_KAZOO_LOCK, /* OVERSELL_KAZOO_LOCK */
-    PATH_CLOCK,      /* OVERSELL_CLOCK_SHIM */
-    PATH_DISK,       /* OVERSELL_DISK_SHIM */
+    PATH_STACK,     /* OVERSELL_STACK */
+    PATH_SERVICE,   /* OVERSELL_SERVICE */
+    PATH_ORDER_LUA, /* OVERSELL_ORDER_LUA */
+    PATH_CLOCK,     /* OVERSELL_CLOCK_SHIM */
+    PATH_DISK,      /* OVERSELL_DISK_SHIM */
 };
 
 /* Fills a buffer of PATH_MAX bytes. False, having said so on stderr, if there is no such file. Any thread. */

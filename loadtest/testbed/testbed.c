@@ -274,8 +274,7 @@ static bool start_services(struct testbed *testbed, const struct testbed_setting
     const struct service_plan plan = {
         .words = (const char *[]){"--product-limit", limit, settings->workers > 0 ? "--workers" : NULL,
                                   workers, NULL},
-        .env = settings->classroom ? (const char *[]){"CLASSROOM=yes", NULL} : NULL,
-        .addresses = own_stack ? &testbed->addresses : settings->addresses,
+        .addresses = own_stack ? &testbed->addresses : NULL,
         .death_signal = SIGTERM,
     };
     for (; testbed->count < (size_t)settings->instances; testbed->count++)

@@ -47,9 +47,9 @@ class Watched:
         return TWO[1] in self.strategies
 
 
-def interrupted(arguments, is_time, how):
+def interrupted(arguments, is_time, how, program=LOADTEST):
     """Runs the command until IS_TIME of what it has started, and returns what it then prints."""
-    with subprocess.Popen([LOADTEST, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT) as run:
+    with subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, cwd=ROOT) as run:
         watched, deadline = Watched(run.pid), time.monotonic() + 120 * PATIENCE
         try:
             while not is_time(watched):
@@ -84,12 +84,12 @@ def test_the_rows_that_are_finished(arguments, is_time, how):
 @pytest.mark.parametrize(
     ("arguments", "program", "row", "how"),
     [
-        (["bench", "--only", "hot/atomic-statement", "--rounds", "31", "--duration", "1s", "--clients", "2"], "pgbench", "hot/atomic-statement", signal.SIGTERM),
-        (["growth", "--duration", "1s"], "pgbench", "connections 1", signal.SIGINT),
+        (["bench/bench", "--only", "hot/atomic-statement", "--rounds", "31", "--duration", "1s", "--clients", "2"], "pgbench", "hot/atomic-statement", signal.SIGTERM),
+        (["bench/growth", "--duration", "1s"], "pgbench", "connections 1", signal.SIGINT),
     ],
 )
 def test_the_rounds_that_are_finished(arguments, program, row, how):
-    out, errors = interrupted(arguments, lambda watched: watched.seen(program, 6), how)
+    out, errors = interrupted(arguments[1:], lambda watched: watched.seen(program, 6), how, ROOT / arguments[0])
     assert ONLY in out and row in out, out + errors
 
 

@@ -249,7 +249,7 @@ def test_diff_names_the_cell():
 
 
 @pytest.mark.parametrize(
-    "command", ("compare", "demo", "explore", "rush", "faults", "soak", "bench", "growth", "diff", "report", "init", "check")
+    "command", ("compare", "demo", "explore", "rush", "faults", "soak", "diff", "report", "init", "check")
 )
 def test_help_is_read_once(command):
     """The purpose comes first, then one example, then groups of options. No sentence has more than 20 words, no line wraps."""
@@ -276,9 +276,6 @@ def test_help_is_read_once(command):
         (["compare", "--stock", "-1"], "--stock"),
         (["compare", "--duration", "5 parsecs"], "--duration"),
         (["compare", "--format", "xml"], "json"),
-        (["bench", "--only", "nonsense"], "'nonsense' matches nothing"),
-        (["bench", "--only", "locks/*,nonsense"], "'nonsense' matches nothing"),
-        (["bench", "--only", "locks/*", "--only", "nonsense"], "hot/atomic-statement"),
     ],
 )
 def test_a_wrong_word_is_refused_before_any_load(arguments, valid):
@@ -305,57 +302,3 @@ def test_an_end_in_the_middle_leaves_nothing_behind(how):
     finally:
         run.kill()
         run.wait()
-
-
-@pytest.mark.long
-def test_bench_prints_its_ratios():
-    cases = ("hot/atomic-statement", "crowd/512-vs-16", "latency/select-for-update", "redis-stock/hot", "memory/1000-connections", "pages/class-of-40")
-    # A thousand orders of one product at once: the last of them wait long on a busy machine.
-    ran = loadtest(
-        "bench", "--only", ",".join(cases), "--rounds", "1", "--duration", "1s", "--clients", "2", "--format", "json",
-        ORDER_TIMEOUT_MS="60000", LOCK_WAIT_MS="60000",
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    document = json.loads(ran.stdout)
-    ratios = {ratio["name"]: ratio for ratio in document["ratios"]}
-    assert document["settings"]["workers"] == 0 and set(ratios) == set(cases), document
-    assert 1 < ratios["memory/1000-connections"]["value"], ratios
-    assert ratios["pages/class-of-40"]["value"] > 0, ratios
-    hot = ratios["hot/atomic-statement"]
-    assert hot["goal"] == 1 and hot["clients"] == 2 and hot["tuned_workers"] in (1, 2, 4, 8, 16), hot
-    for value, rate in (("value", "numerator_per_s"), ("tuned_value", "tuned_per_s")):
-        assert hot[value] == pytest.approx(hot[rate] / hot["denominator_per_s"]) and hot[value] > 0, hot
-    assert ratios["crowd/512-vs-16"]["value"] > 0, ratios
-    latency = ratios["latency/select-for-update"]
-    assert latency["value"] == pytest.approx(latency["p99_ms"] / latency["median_ms"]) and latency["value"] >= 1, latency
-    redis = ratios["redis-stock/hot"]
-    ceiling = 1 / (1 / redis["echo_per_s"] + 1 / redis["script_per_s"])
-    assert redis["denominator_per_s"] == pytest.approx(ceiling) and redis["value"] > 0, redis
-
-
-@pytest.mark.long
-def test_growth_measures_every_value_and_draws_it(tmp_path):
-    plot = tmp_path / "growth.svg"
-    ran = loadtest(
-        "growth", "--connections", "4", "--products", "1", "--orders", "10000", "--duration", "1s", "--format", "json",
-        "--export-svg", plot,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    rows = json.loads(ran.stdout)["rows"]
-    assert [(row["axis"], row["at"]) for row in rows] == [
-        ("connections", 1), ("connections", 4), ("products", 1), ("orders", 10000),
-    ]  # fmt: skip
-    for row in rows:
-        for strategy in ("atomic-statement", "select-for-update"):
-            figures = row[strategy]
-            assert figures["orders_per_s"] > 0 and figures["pgbench_per_s"] > 0, row
-            assert figures["p99_ms"] >= figures["median_ms"] > 0, row
-    drawn = plot.read_text()
-    assert drawn.startswith("<svg") and drawn.count("<svg") == 1 + 3 * 2, drawn[:300]
-
-
-def test_locks_are_measured_against_their_servers():
-    ran = loadtest("bench", "--only", "locks/redis-lock", "--rounds", "1", "--duration", "1s", "--format", "json")
-    assert ran.returncode == 0, ran.stderr
-    (ratio,) = json.loads(ran.stdout)["ratios"]
-    assert ratio["value"] > 0 and ratio["goal"] == 0.45 and ratio["better"] == "higher", ratio

@@ -8,6 +8,7 @@ from basics import START_S
 from browser import SHOTS, Browser
 from firefox import Firefox
 from looks import check_looks
+from test_bench import measure
 from test_check import ROOT, SAMPLES, sample_needs
 from test_loadtest import loadtest
 
@@ -20,9 +21,9 @@ RUNS = {
     "rush": (("rush", "--strategies", "select-for-update", "--duration", "2s", "--closed-loop", "1s"), r".", 4),
     "explore": (("explore", *TWO), r"^read-write oversold in 22 of 24 schedules; 1 strategy never did\.$", 2),
     "faults": (("faults", "--faults", "kill", "--strategies", "atomic-decrement", "--cycles", "2"), r".", 2),
-    "bench": (("bench", "--only", "sold-out", "--rounds", "1", "--duration", "1s"), r"^\d of 1 goals reached", 1),
+    "bench": (("bench/bench", "--only", "sold-out", "--rounds", "1", "--duration", "1s"), r"^\d of 1 goals reached", 1),
     "soak": (("soak", "--strategies", "atomic-statement", "--orders", "2000"), r"^2,000 orders under 1 strategy", 4),
-    "growth": (("growth", "--connections", "4", "--products", "10", "--orders", "10000", "--duration", "1s"), r"orders/s, with \d", 6),
+    "growth": (("bench/growth", "--connections", "4", "--products", "10", "--orders", "10000", "--duration", "1s"), r"orders/s, with \d", 6),
     "diff": (("diff", "read-write", "select-for-update"), r"^read-write sold \d+ of 100.*; select-for-update sold 100 of 100.*\.$", 0),
     "check": (("check", SHOP, "--env", "PROTECTION=naive"), r"^The service oversold in 1 of 1 runs", 3),
     "explore-own": (("explore", SHOP, "--env", "PROTECTION=naive"), r"^The service is NOT clean", 1),
@@ -50,7 +51,8 @@ def test_the_report_of_a_run(browsers, tmp_path, name):
     if SHOP in arguments:
         sample_needs("python")
     path = tmp_path / f"{name}.html"
-    ran = loadtest(*arguments, "--output", "/dev/null", "--export-html", path, seconds=START_S * 10)
+    run = measure if arguments[0].startswith("bench/") else loadtest
+    ran = run(*arguments, "--output", "/dev/null", "--export-html", path, seconds=START_S * 10)
     assert ran.returncode in (0, 1) and path.exists(), ran.stdout + ran.stderr
     size = path.stat().st_size
     print(f"{name}: {size / 1000:.0f} kB", file=sys.stderr)
@@ -60,7 +62,7 @@ def test_the_report_of_a_run(browsers, tmp_path, name):
             check_looks(browser, path, scheme, width, name)
         assert re.search(headline, browser.all("h1")[0].text), browser.all("h1")[0].text
         assert len(browser.all("figure")) >= pictures
-        assert f"loadtest {arguments[0]}" in browser.text("command")
+        assert arguments[0] in browser.text("command")
         with browser.on_paper("dark"):
             assert browser.ground() == "rgb(255, 255, 255)" and browser.low_contrast(drawings=True) == []
             (SHOTS / f"{browser.shots}{name}.pdf").write_bytes(browser.pdf())

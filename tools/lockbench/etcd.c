@@ -1,10 +1,10 @@
 /* Measures etcd with the three calls of an uncontended lock, without the lock: grant a lease, put and look in one
  * transaction, revoke the lease. Each thread keeps one connection open, sends the same JSON, and never retries. */
-#include "loadtest/bench/references.h"
+#include "tools/lockbench/lockbench.h"
 
-#include "loadtest/client/http_request.h"
+#include "tools/lockbench/threads.h"
 
-#include <pthread.h>
+#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,27 +19,36 @@ struct caller {
     CURL *curl;
     struct curl_slist *headers;
     char queue[KEY_SIZE - 20];
-    struct http_reply reply;
+    char reply[TEXT_SIZE];
+    size_t length;
 };
 
-static bool fail(char *ret_reason, const char *words)
+static size_t receive(char *data, size_t one, size_t length, void *own)
 {
-    snprintf(ret_reason, REASON_SIZE, "etcd: %.200s", words);
-    return false;
+    struct caller *c = own;
+    (void)one; /* libcurl promises that it is 1 */
+    if (length >= sizeof c->reply - c->length)
+        return 0;
+    memcpy(c->reply + c->length, data, length);
+    c->length += length;
+    c->reply[c->length] = 0;
+    return length;
 }
 
-static bool call(struct caller *c, const char *path, const char *body, char *ret_reason)
+static void call(struct caller *c, const char *path, const char *body)
 {
     char url[256];
+    long status = 0;
     snprintf(url, sizeof url, "%s%s", c->endpoint, path);
-    http_reply_begin(&c->reply);
+    c->length = 0;
     curl_easy_setopt(c->curl, CURLOPT_URL, url);
     curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, body);
     CURLcode code = curl_easy_perform(c->curl);
     if (code != CURLE_OK)
-        return fail(ret_reason, curl_easy_strerror(code));
-    return http_request_status(c->curl) == 200 ||
-           fail(ret_reason, c->reply.length ? c->reply.body : "not HTTP 200");
+        die("etcd: %s", curl_easy_strerror(code));
+    curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200)
+        die("etcd: %.200s", c->length ? c->reply : "not HTTP 200");
 }
 
 static void base64(const char *text, char ret_base64[static BASE64_SIZE])
@@ -58,17 +67,16 @@ static void base64(const char *text, char ret_base64[static BASE64_SIZE])
     *to = 0;
 }
 
-static bool caller_turn(void *own, int64_t end_us, char *ret_reason)
+static void caller_turn(void *own, int64_t end_us)
 {
     struct caller *c = own;
     char key[KEY_SIZE], key64[BASE64_SIZE], queue64[BASE64_SIZE], end64[BASE64_SIZE], body[TEXT_SIZE];
     long long lease;
     (void)end_us; /* each call has its own time limit */
-    if (!call(c, "/v3/lease/grant", "{\"TTL\":10}", ret_reason))
-        return false;
-    const char *id = strstr(http_reply_text(&c->reply), "\"ID\":\"");
+    call(c, "/v3/lease/grant", "{\"TTL\":10}");
+    const char *id = strstr(c->reply, "\"ID\":\"");
     if (!id || sscanf(id, "\"ID\":\"%lld\"", &lease) != 1)
-        return fail(ret_reason, "etcd returned a lease without an ID");
+        die("etcd returned a lease without an ID");
     snprintf(key, sizeof key, "%s/%llx", c->queue, (unsigned long long)lease);
     base64(key, key64);
     snprintf(key, sizeof key, "%s/", c->queue);
@@ -83,13 +91,12 @@ static bool caller_turn(void *own, int64_t end_us, char *ret_reason)
         "\"sort_order\":\"ASCEND\",\"limit\":1,\"keys_only\":true}}],"
         "\"failure\":[{\"request_range\":{\"key\":\"%s\",\"keys_only\":true}}]}",
         key64, key64, lease, queue64, end64, key64);
-    if (!call(c, "/v3/kv/txn", body, ret_reason))
-        return false;
+    call(c, "/v3/kv/txn", body);
     snprintf(body, sizeof body, "{\"ID\":%lld}", lease);
-    return call(c, "/v3/lease/revoke", body, ret_reason);
+    call(c, "/v3/lease/revoke", body);
 }
 
-static bool caller_begin(void *own, void *shared, size_t member, char *ret_reason)
+static void caller_begin(void *own, void *shared, size_t member)
 {
     struct caller *c = own;
     c->endpoint = shared;
@@ -97,11 +104,16 @@ static bool caller_begin(void *own, void *shared, size_t member, char *ret_reaso
     c->curl = curl_easy_init();
     c->headers = curl_slist_append(NULL, "Grpc-Metadata-hasleader: true");
     if (!c->curl || !c->headers)
-        return fail(ret_reason, "out of memory");
-    c->reply = (struct http_reply){.most = TEXT_SIZE - 1, .whole = true};
-    http_request_prepare(c->curl, c->endpoint, c->headers, CALL_MS, &c->reply);
+        die("out of memory");
+    curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
+    curl_easy_setopt(c->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(c->curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)CALL_MS);
+    curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, c);
     curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
-    return caller_turn(c, 0, ret_reason);
+    caller_turn(c, 0);
 }
 
 static void caller_end(void *own)
@@ -109,24 +121,14 @@ static void caller_end(void *own)
     struct caller *c = own;
     curl_easy_cleanup(c->curl);
     curl_slist_free_all(c->headers);
-    http_reply_free(&c->reply);
 }
 
-static void initialize(void)
-{
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* if it fails, so does curl_easy_init */
-}
-
-bool etcd_bare_cycles(const struct lock_config *config, size_t threads, int64_t ms, struct progress *progress,
-                      double *ret_per_s, char *ret_reason)
+double etcd_bare_cycles(size_t threads, int64_t ms)
 {
     static const struct thread_work WORK = {sizeof(struct caller), caller_begin, caller_turn, caller_end};
-    static pthread_once_t initialized = PTHREAD_ONCE_INIT;
-    pthread_once(&initialized, initialize);
-    char *endpoint = strndup(config->etcd_endpoints, strcspn(config->etcd_endpoints, ","));
-    if (!endpoint)
-        return fail(ret_reason, "out of memory");
-    bool well = threads_run(&WORK, endpoint, threads, ms, progress, ret_per_s, ret_reason);
-    free(endpoint);
-    return well;
+    char endpoint[200];
+    snprintf(endpoint, sizeof endpoint, "%.*s", (int)strcspn(lock_config.etcd_endpoints, ","),
+             lock_config.etcd_endpoints);
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT); /* if it fails, so does curl_easy_init */
+    return threads_run(&WORK, endpoint, threads, ms);
 }

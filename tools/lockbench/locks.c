@@ -1,9 +1,8 @@
 /* Measures how often threads can acquire and release a lock, and how fast a contended lock passes from holder to holder. */
-#include "loadtest/bench/lock.h"
-#include "base/clock.h"
+#include "tools/lockbench/lockbench.h"
 
-#include "loadtest/cli/interrupt.h"
-#include "loadtest/stats/median.h"
+#include "base/clock.h"
+#include "tools/lockbench/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,71 +11,69 @@
 #define LEASE_MS 10000
 #define PATIENCE_US 10000000 /* for the first acquisition, which connects */
 #define HOLD_NS 2000000L     /* about what an order takes; time for all others to stand in line again */
-#define SLICE_US 50000
 #define SAMPLES_MAX 20000
+#define KEY_SIZE 65
 
 /* ---- one handle ------------------------------------------------------------------------------------------------ */
 
-static bool explain(const struct lock *lock, const char *what, enum lock_status status, char *ret_reason)
+static void explain(const struct lock *lock, const char *what, enum lock_status status)
 {
-    snprintf(ret_reason, REASON_SIZE, "%s: %s%s%s", what, lock_status_name(status), *lock->error ? ": " : "",
-             lock->error);
-    return false;
+    die("%s: %s%s%s", what, lock_status_name(status), *lock->error ? ": " : "", lock->error);
 }
 
-static bool open_handle(const struct lock_driver *driver, struct lock **ret_lock, char *ret_reason)
+static struct lock *open_handle(const struct lock_driver *driver)
 {
-    enum lock_status status = lock_open(driver, ret_lock);
-    if (status != LOCK_OK) {
-        snprintf(ret_reason, REASON_SIZE, "open: %s", lock_status_name(status));
-        return false;
-    }
-    (*ret_lock)->lease_ms = LEASE_MS;
-    return true;
+    struct lock *lock = NULL;
+    enum lock_status status = lock_open(driver, &lock);
+    if (status != LOCK_OK)
+        die("open: %s", lock_status_name(status));
+    lock->lease_ms = LEASE_MS;
+    return lock;
 }
 
-static bool cycle(struct lock *lock, const char *key, int64_t deadline_us, char *ret_reason)
+static void cycle(struct lock *lock, const char *key, int64_t deadline_us)
 {
     struct lock_grant grant;
     enum lock_status status = lock_acquire(lock, key, deadline_us, &grant);
     if (status == LOCK_TIMED_OUT)
-        return true; /* the time is up */
+        return; /* the time is up */
     if (status != LOCK_OK)
-        return explain(lock, "acquire", status, ret_reason);
+        explain(lock, "acquire", status);
     status = lock_release(lock, &grant);
-    return status == LOCK_OK || explain(lock, "release", status, ret_reason);
+    if (status != LOCK_OK)
+        explain(lock, "release", status);
 }
 
-static void own_key(const struct lock_driver *driver, size_t member, char ret_key[static 65])
+static void own_key(const struct lock_driver *driver, size_t member, char ret_key[static KEY_SIZE])
 {
-    snprintf(ret_key, 65, "bench:%s:%zu", driver->name, member);
+    snprintf(ret_key, KEY_SIZE, "bench:%s:%zu", driver->name, member);
 }
 
 /* ---- cycles ---------------------------------------------------------------------------------------------------- */
 
 struct cycler {
     struct lock *lock;
-    char key[65];
+    char key[KEY_SIZE];
 };
 
 struct cycling {
     const struct lock_driver *driver;
-    enum lock_rivalry rivalry;
+    bool one_key;
 };
 
-static bool cycler_begin(void *own, void *shared, size_t member, char *ret_reason)
+static void cycler_begin(void *own, void *shared, size_t member)
 {
     struct cycler *c = own;
     const struct cycling *cycling = shared;
-    own_key(cycling->driver, cycling->rivalry == ONE_KEY ? 0 : member, c->key);
-    return open_handle(cycling->driver, &c->lock, ret_reason) &&
-           cycle(c->lock, c->key, monotonic_us() + PATIENCE_US, ret_reason);
+    own_key(cycling->driver, cycling->one_key ? 0 : member, c->key);
+    c->lock = open_handle(cycling->driver);
+    cycle(c->lock, c->key, monotonic_us() + PATIENCE_US);
 }
 
-static bool cycler_turn(void *own, int64_t end_us, char *ret_reason)
+static void cycler_turn(void *own, int64_t end_us)
 {
-    struct cycler *c = own;
-    return cycle(c->lock, c->key, end_us, ret_reason);
+    const struct cycler *c = own;
+    cycle(c->lock, c->key, end_us);
 }
 
 static void cycler_end(void *own)
@@ -84,12 +81,11 @@ static void cycler_end(void *own)
     lock_close(((struct cycler *)own)->lock);
 }
 
-bool lock_cycles(const struct lock_driver *driver, enum lock_rivalry rivalry, size_t threads, int64_t ms,
-                 struct progress *progress, double *ret_per_s, char *ret_reason)
+double lock_cycles(const struct lock_driver *driver, bool one_key, size_t threads, int64_t ms)
 {
     static const struct thread_work WORK = {sizeof(struct cycler), cycler_begin, cycler_turn, cycler_end};
-    struct cycling cycling = {driver, rivalry};
-    return threads_run(&WORK, &cycling, threads, ms, progress, ret_per_s, ret_reason);
+    struct cycling cycling = {driver, one_key};
+    return threads_run(&WORK, &cycling, threads, ms);
 }
 
 /* ---- hand-overs ------------------------------------------------------------------------------------------------ */
@@ -97,7 +93,7 @@ bool lock_cycles(const struct lock_driver *driver, enum lock_rivalry rivalry, si
 /* The one key, and what is seen of it. */
 struct contest {
     const struct lock_driver *driver;
-    char key[65];
+    char key[KEY_SIZE];
     pthread_mutex_t mutex; /* of all that follows; never held while the lock is called */
     pthread_cond_t taken;
     int64_t released_us; /* when the release began that nobody has followed yet; 0: none */
@@ -112,14 +108,14 @@ struct contender {
     struct lock *lock;
 };
 
-static bool contender_begin(void *own, void *shared, size_t member, char *ret_reason)
+static void contender_begin(void *own, void *shared, size_t member)
 {
     struct contender *c = own;
-    char key[65];
+    char key[KEY_SIZE];
     c->contest = shared;
     own_key(c->contest->driver, member, key);
-    return open_handle(c->contest->driver, &c->lock, ret_reason) &&
-           cycle(c->lock, key, monotonic_us() + PATIENCE_US, ret_reason);
+    c->lock = open_handle(c->contest->driver);
+    cycle(c->lock, key, monotonic_us() + PATIENCE_US);
 }
 
 /* Returns how many have acquired it so far. */
@@ -150,81 +146,62 @@ static void note_release(struct contest *contest)
 /* Whoever asks again at once often is first again, which is no hand-over: so the last holder stands back. */
 static void stand_back(struct contest *contest, int64_t acquired, int64_t end_us)
 {
-    int64_t now_us;
     pthread_mutex_lock(&contest->mutex);
-    while (contest->acquired == acquired && (now_us = monotonic_us()) < end_us && !interrupted()) {
-        int64_t until_us = now_us + SLICE_US < end_us ? now_us + SLICE_US : end_us;
-        (void)wait_until(&contest->taken, &contest->mutex, until_us);
-    }
+    while (contest->acquired == acquired && wait_until(&contest->taken, &contest->mutex, end_us))
+        ;
     pthread_mutex_unlock(&contest->mutex);
 }
 
-static bool contender_turn(void *own, int64_t end_us, char *ret_reason)
+static void contender_turn(void *own, int64_t end_us)
 {
     const struct contender *c = own;
     struct lock_grant grant;
     enum lock_status status = lock_acquire(c->lock, c->contest->key, end_us, &grant);
     int64_t now_us = monotonic_us();
     if (status == LOCK_TIMED_OUT)
-        return true; /* the time is up */
+        return; /* the time is up */
     if (status != LOCK_OK)
-        return explain(c->lock, "acquire", status, ret_reason);
+        explain(c->lock, "acquire", status);
     int64_t acquired = note_acquired(c->contest, now_us);
     (void)nanosleep(&(struct timespec){.tv_nsec = HOLD_NS}, NULL);
     note_release(c->contest);
     status = lock_release(c->lock, &grant);
     if (status != LOCK_OK && status != LOCK_LOST) /* lost: of a lock that lets in two, and deletes for both */
-        return explain(c->lock, "release", status, ret_reason);
+        explain(c->lock, "release", status);
     stand_back(c->contest, acquired, end_us);
-    return true;
 }
 
 static void contender_end(void *own)
 {
     const struct contender *c = own;
-    if (!c->lock)
-        return;
     pthread_mutex_lock(&c->contest->mutex);
     c->contest->wake_ups += c->lock->wake_ups;
     pthread_mutex_unlock(&c->contest->mutex);
     lock_close(c->lock);
 }
 
-static bool sum_up(struct contest *contest, struct hand_overs *ret_hand_overs, char *ret_reason)
+static int compare_times(const void *a, const void *b)
 {
-    if (contest->samples == 0) {
-        snprintf(ret_reason, REASON_SIZE,
-                 "the lock was never handed over: in %lld acquisitions, %lld found another holder",
-                 (long long)contest->acquired, (long long)contest->together);
-        return false;
-    }
-    *ret_hand_overs = (struct hand_overs){
-        .median_ms = median_of(contest->waited_ms, contest->samples),
-        .wake_ups = (double)contest->wake_ups / (double)contest->released,
-        .together = (double)contest->together / (double)contest->acquired,
-    };
-    return true;
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-bool lock_hand_overs(const struct lock_driver *driver, size_t threads, int64_t ms, struct progress *progress,
-                     struct hand_overs *ret_hand_overs, char *ret_reason)
+struct hand_overs lock_hand_overs(const struct lock_driver *driver, size_t threads, int64_t ms)
 {
     static const struct thread_work WORK = {sizeof(struct contender), contender_begin, contender_turn,
                                             contender_end};
-    double turns_per_s;
-    struct contest *contest = calloc(1, sizeof *contest);
-    if (!contest) {
-        snprintf(ret_reason, REASON_SIZE, "out of memory");
-        return false;
-    }
-    contest->driver = driver;
-    pthread_mutex_init(&contest->mutex, NULL);
-    pthread_cond_init(&contest->taken, NULL);
-    snprintf(contest->key, sizeof contest->key, "bench:%s:all", driver->name);
-    bool well = threads_run(&WORK, contest, threads, ms, progress, &turns_per_s, ret_reason) &&
-                sum_up(contest, ret_hand_overs, ret_reason);
-    pthread_cond_destroy(&contest->taken);
-    pthread_mutex_destroy(&contest->mutex);
-    free(contest);
-    return well;
+    static struct contest contest = {.mutex = PTHREAD_MUTEX_INITIALIZER, .taken = PTHREAD_COND_INITIALIZER};
+    contest.driver = driver;
+    snprintf(contest.key, sizeof contest.key, "bench:%s:all", driver->name);
+    (void)threads_run(&WORK, &contest, threads, ms);
+    if (contest.samples == 0)
+        die("the lock was never handed over: in %lld acquisitions, %lld found another holder",
+            (long long)contest.acquired, (long long)contest.together);
+    size_t last = contest.samples - 1;
+    qsort(contest.waited_ms, contest.samples, sizeof contest.waited_ms[0], compare_times);
+    return (struct hand_overs){
+        .median_ms = (contest.waited_ms[last / 2] + contest.waited_ms[(last + 1) / 2]) / 2,
+        .wake_ups = (double)contest.wake_ups / (double)contest.released,
+        .together = (double)contest.together / (double)contest.acquired,
+    };
 }

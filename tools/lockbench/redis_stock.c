@@ -1,14 +1,16 @@
 /* Takes stock in Redis with the service's own script in a bare loop: how many orders Redis accepts without the service. */
-#include "loadtest/bench/references.h"
+#include "tools/lockbench/lockbench.h"
 
-#include "loadtest/testbed/redis_cli.h"
+#include "lock/redis/client/connection.h"
 #include "service/write_behind/accepted_order.h"
 #include "service/write_behind/redis_stock.h"
+#include "tools/lockbench/threads.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #define LOOPS 2              /* one prepares its next orders while Redis works for the other */
 #define PATIENCE_US 10000000 /* for a reply */
+#define PATIENCE_MS 10000
 #define PREFIX "bench" /* of keys that no service reads, so that nobody writes these orders to PostgreSQL */
 #define SHOP "bench"
 #define PRODUCT 1
@@ -18,26 +20,22 @@
 
 struct taker {
     struct redis_stock *stock;
-    size_t member;
+    struct redis *keeper; /* empties the stream; NULL: another taker does */
     struct stock_orders orders;
     struct stock_order each[ORDER_BATCH_MAX];
     int64_t last_id;
 };
 
-static bool fail(char *ret_reason, const char *what, const struct redis_stock *stock)
+static void forget_orders(struct redis *keeper)
 {
-    snprintf(ret_reason, REASON_SIZE, "the script in Redis: %s%s", what,
-             stock ? redis_stock_error(stock) : "");
-    return false;
-}
-
-static bool forget_orders(void)
-{
-    return redis_tell(lock_config.redis_url, 0, "UNLINK " PREFIX ":orders " PREFIX ":orders:accepted");
+    AUTO_REPLY reply = NULL;
+    if (redis_command(keeper, NULL, PATIENCE_MS, &reply,
+                      "UNLINK " PREFIX ":orders " PREFIX ":orders:accepted") != LOCK_OK)
+        die("the stream in Redis cannot be emptied: %s", redis_error(keeper));
 }
 
 /* One script for all orders of this loop. */
-static bool take(void *own, int64_t end_us, char *ret_reason)
+static void taker_turn(void *own, int64_t end_us)
 {
     struct taker *taker = own;
     struct stock_orders *orders = &taker->orders;
@@ -48,22 +46,20 @@ static bool take(void *own, int64_t end_us, char *ret_reason)
     for (size_t i = 0; i < orders->count; i++)
         taker->each[i] = (struct stock_order){.id = taker->last_id += LOOPS, .quantity = 1};
     if (redis_stock_take(taker->stock, monotonic_us() + PATIENCE_US, orders) != LOCK_OK)
-        return fail(ret_reason, "", taker->stock);
+        die("the script in Redis: %s", redis_stock_error(taker->stock));
     if (orders->state != STOCK_TAKEN)
-        return fail(ret_reason, "the stock is gone", NULL);
+        die("the script in Redis: the stock is gone");
     for (size_t i = 0; i < orders->count; i++)
         if (taker->each[i].taking != TAKEN)
-            return fail(ret_reason, "an order was refused", NULL);
-    if (orders->backlog > STREAM_MAX && taker->member == 0 && !forget_orders())
-        return fail(ret_reason, "the stream cannot be emptied", NULL);
-    return true;
+            die("the script in Redis: an order was refused");
+    if (orders->backlog > STREAM_MAX && taker->keeper)
+        forget_orders(taker->keeper);
 }
 
 /* SHARED: the number of orders in a script. */
-static bool begin(void *own, void *shared, size_t member, char *ret_reason)
+static void taker_begin(void *own, void *shared, size_t member)
 {
     struct taker *taker = own;
-    taker->member = member;
     taker->last_id = (int64_t)member;
     taker->orders = (struct stock_orders){.shop = SHOP,
                                           .product_id = PRODUCT,
@@ -71,47 +67,42 @@ static bool begin(void *own, void *shared, size_t member, char *ret_reason)
                                           .orders = taker->each,
                                           .count = *(const size_t *)shared};
     taker->stock = redis_stock_new();
-    return taker->stock ? take(taker, 0, ret_reason) : fail(ret_reason, "out of memory", NULL);
+    taker->keeper = member == 0 ? redis_new(lock_config.redis_url, strlen(lock_config.redis_url)) : NULL;
+    if (!taker->stock || (member == 0 && !taker->keeper))
+        die("out of memory");
+    taker_turn(taker, 0);
 }
 
-static void end(void *own)
+static void taker_end(void *own)
 {
     struct taker *taker = own;
     redis_stock_free(taker->stock);
+    redis_free(taker->keeper);
 }
 
-static bool load_stock(char *ret_reason)
+static void load_stock(void)
 {
     int64_t deadline_us = monotonic_us() + PATIENCE_US;
     struct stock_survey survey = {0};
     bool done = false;
     struct redis_stock *stock = redis_stock_new();
     if (!stock)
-        return fail(ret_reason, "out of memory", NULL);
-    bool well = redis_stock_survey(stock, deadline_us, PRODUCT, EPOCH, SHOP, false, &survey) == LOCK_OK &&
-                redis_stock_load(stock, deadline_us, PRODUCT, EPOCH, "19.90", &survey, UNITS, &done) ==
-                    LOCK_OK;
-    if (!well || !done)
-        well = fail(ret_reason, well ? "Redis has restarted" : "", well ? NULL : stock);
+        die("out of memory");
+    if (redis_stock_survey(stock, deadline_us, PRODUCT, EPOCH, SHOP, false, &survey) != LOCK_OK ||
+        redis_stock_load(stock, deadline_us, PRODUCT, EPOCH, "19.90", &survey, UNITS, &done) != LOCK_OK)
+        die("the script in Redis: %s", redis_stock_error(stock));
+    if (!done)
+        die("Redis has restarted");
     survey_release(&survey);
     redis_stock_free(stock);
-    return well;
 }
 
-bool redis_stock_takes(const struct lock_config *config, size_t threads, int64_t ms,
-                       struct progress *progress, double *ret_per_s, char *ret_reason)
+double redis_stock_takes(size_t threads, int64_t ms)
 {
-    static const struct thread_work WORK = {
-        .size = sizeof(struct taker), .begin = begin, .turn = take, .end = end};
-    struct lock_config own_keys = *config;
+    static const struct thread_work WORK = {sizeof(struct taker), taker_begin, taker_turn, taker_end};
     size_t orders = threads / LOOPS;
     orders = orders < 1 ? 1 : orders > ORDER_BATCH_MAX ? ORDER_BATCH_MAX : orders;
-    own_keys.prefix = PREFIX;
-    lock_configure(&own_keys);
-    bool well = load_stock(ret_reason) &&
-                threads_run(&WORK, &orders, LOOPS, ms, progress, ret_per_s, ret_reason);
-    (void)forget_orders(); /* they end with the server at the latest */
-    lock_configure(config);
-    *ret_per_s *= (double)orders;
-    return well;
+    lock_config.prefix = PREFIX;
+    load_stock();
+    return threads_run(&WORK, &orders, LOOPS, ms) * (double)orders;
 }

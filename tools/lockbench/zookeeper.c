@@ -2,9 +2,10 @@
  *
  * Each thread has its own session and waits for the answer to each call. The library is the single-threaded one, so
  * threads call it one at a time, and only wait concurrently. */
-#include "loadtest/bench/references.h"
+#include "tools/lockbench/lockbench.h"
 
 #include "base/clock.h"
+#include "tools/lockbench/threads.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -28,11 +29,10 @@ struct caller {
     int code;
 };
 
-static bool explain(const char *what, int code, char *ret_reason)
+static void expect_ok(const char *what, int code)
 {
     if (code != ZOK)
-        snprintf(ret_reason, REASON_SIZE, "ZooKeeper, %s: %s", what, zerror(code));
-    return code == ZOK;
+        die("ZooKeeper, %s: %s", what, zerror(code));
 }
 
 static void answer_create(int code, const char *made, const struct Stat *stat, const void *caller)
@@ -93,67 +93,62 @@ static void begin_call(struct caller *c)
     c->answered = false;
 }
 
-static bool make(struct caller *c, const char *path, const char *data, int mode, char *ret_reason)
+static void make(struct caller *c, const char *path, const char *data, int mode)
 {
     begin_call(c);
     int code = await_answer(c, zoo_acreate2(c->session, path, data, (int)strlen(data), &ZOO_OPEN_ACL_UNSAFE,
                                             mode, answer_create, c));
-    return explain("create", code == ZNODEEXISTS ? ZOK : code, ret_reason);
+    expect_ok("create", code == ZNODEEXISTS ? ZOK : code);
 }
 
-static bool caller_turn(void *own, int64_t end_us, char *ret_reason)
+static void caller_turn(void *own, int64_t end_us)
 {
     struct caller *c = own;
     (void)end_us; /* an answer that takes longer is late anyway */
-    if (!make(c, c->node, DATA, ZOO_EPHEMERAL_SEQUENTIAL, ret_reason))
-        return false;
+    make(c, c->node, DATA, ZOO_EPHEMERAL_SEQUENTIAL);
     begin_call(c);
-    int code = await_answer(c, zoo_aget_children(c->session, c->parent, 0, answer_list, c));
-    if (!explain("get-children", code, ret_reason))
-        return false;
+    expect_ok("get-children", await_answer(c, zoo_aget_children(c->session, c->parent, 0, answer_list, c)));
     begin_call(c);
-    return explain("delete", await_answer(c, zoo_adelete(c->session, c->made, -1, answer_delete, c)),
-                   ret_reason);
+    expect_ok("delete", await_answer(c, zoo_adelete(c->session, c->made, -1, answer_delete, c)));
 }
 
-static bool begin_session(struct caller *c, const struct lock_config *config, char *ret_reason)
+static void begin_session(struct caller *c)
 {
     int64_t until_us = monotonic_us() + INT64_C(1000) * ANSWER_MS;
     pthread_mutex_lock(&library);
     zoo_set_debug_level(0); /* it would write to stderr */
-    c->session = zookeeper_init(config->zookeeper_connect, NULL, SESSION_MS, NULL, NULL, 0);
+    c->session = zookeeper_init(lock_config.zookeeper_connect, NULL, SESSION_MS, NULL, NULL, 0);
     if (c->session)
         (void)zoo_set_servers_resolution_delay(c->session, -1); /* as the lock does, which gains much by it */
     pthread_mutex_unlock(&library);
-    if (!c->session)
-        return explain("a session", ZSYSTEMERROR, ret_reason);
+    expect_ok("a session", c->session ? ZOK : ZSYSTEMERROR);
     while (zoo_state(c->session) != ZOO_CONNECTED_STATE && monotonic_us() < until_us)
         carry_bytes(c->session);
-    return zoo_state(c->session) == ZOO_CONNECTED_STATE ||
-           explain("a session", ZOPERATIONTIMEOUT, ret_reason);
+    expect_ok("a session", zoo_state(c->session) == ZOO_CONNECTED_STATE ? ZOK : ZOPERATIONTIMEOUT);
 }
 
-static bool caller_begin(void *own, void *shared, size_t member, char *ret_reason)
+static void caller_begin(void *own, void *shared, size_t member)
 {
     struct caller *c = own;
+    (void)shared;
     snprintf(c->parent, sizeof c->parent, "/bench/bare-calls-for-a-key-%zu", member);
     snprintf(c->node, sizeof c->node, "%s/" NODE, c->parent);
-    return begin_session(c, shared, ret_reason) && make(c, "/bench", "", ZOO_PERSISTENT, ret_reason) &&
-           make(c, c->parent, "", ZOO_PERSISTENT, ret_reason) && caller_turn(c, 0, ret_reason);
+    begin_session(c);
+    make(c, "/bench", "", ZOO_PERSISTENT);
+    make(c, c->parent, "", ZOO_PERSISTENT);
+    caller_turn(c, 0);
 }
 
 static void caller_end(void *own)
 {
     struct caller *c = own;
     pthread_mutex_lock(&library);
-    if (c->session)
-        zookeeper_close(c->session);
+    zookeeper_close(c->session);
     pthread_mutex_unlock(&library);
 }
 
-bool zookeeper_bare_cycles(const struct lock_config *config, size_t threads, int64_t ms,
-                           struct progress *progress, double *ret_per_s, char *ret_reason)
+double zookeeper_bare_cycles(size_t threads, int64_t ms)
 {
     static const struct thread_work WORK = {sizeof(struct caller), caller_begin, caller_turn, caller_end};
-    return threads_run(&WORK, (void *)config, threads, ms, progress, ret_per_s, ret_reason);
+    return threads_run(&WORK, NULL, threads, ms);
 }

@@ -360,12 +360,12 @@ def test_a_question_is_not_removed_from_another_page(classroom):
 
 
 def test_the_bench_plays_the_pages_of_a_class(classroom):
-    """loadtest bench measures what open pages cost. Each of its pages is a learner's that asks and is answered, or the board."""
+    """bench measures what open pages cost. Each of its pages is a learner's that asks and is answered, or the board."""
     learners = [join(classroom, f"L{number}") for number in range(8)]
     env = {**os.environ, "PAGES_LEARNERS": ",".join(learner.token for learner in learners), "ADMIN_TOKEN": classroom.token}
     begun = time.monotonic()
     ran = subprocess.run(
-        ["wrk", "-t1", f"-c{len(learners) + 1}", "-d6s", "-s", ROOT / "loadtest/load/pages.lua", f"http://127.0.0.1:{classroom.port}"],
+        ["wrk", "-t1", f"-c{len(learners) + 1}", "-d6s", "-s", ROOT / "bench/pages.lua", f"http://127.0.0.1:{classroom.port}"],
         env=env, capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     assert "Non-2xx" not in ran.stdout and "Socket errors" not in ran.stdout, ran.stdout

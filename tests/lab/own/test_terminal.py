@@ -62,8 +62,7 @@ def test_json_has_the_texts_as_they_are(shop):
 
 
 @pytest.mark.parametrize("words", [["explore", "{}"], ["explore", "--{}"], ["explore", "--format", "{}", "a.json"], ["{}"], ["check", "--stock", "{}", "a.json"],
-                                   ["report", "{}"], ["compare", "--strategies", "{}"], ["compare", "--phases", "{}"], ["faults", "--faults", "{}"],
-                                   ["bench", "--only", "{}"]])  # fmt: skip
+                                   ["report", "{}"], ["compare", "--strategies", "{}"], ["compare", "--phases", "{}"], ["faults", "--faults", "{}"]])  # fmt: skip
 def test_words_of_the_command_line(words):
     ran = loadtest(*[word.format("\033[31m") for word in words])
     assert ran.returncode == 2 and r"\x1B[31m" in ran.stderr and not CONTROLS & set(ran.stderr), ran.stderr

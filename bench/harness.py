@@ -1,0 +1,386 @@
+"""What the measuring tools share: processes, private servers, the database, the service, load by wrk, pgbench, and results.
+
+Each tool names itself first: harness.TOOL. It catches a Failure, whose text is for the user, and Interrupted, in run()."""
+
+import argparse
+import contextlib
+import ctypes
+import http.client
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+STACK = Path(os.environ.get("OVERSELL_STACK", ROOT / "stack" / "stack"))
+ORDER_LUA = ROOT / "loadtest" / "load" / "order.lua"
+TOOL = Path(sys.argv[0]).name
+
+PATIENCE_S = 120  # for a service to start or to stop, and for each statement
+POLL_S = 0.02
+BROKEN, USAGE, ENVIRONMENT = 1, 2, 3  # exit statuses, as those of loadtest
+ADDRESSES = ("DATABASE_URL", "REDIS_URL", "REDLOCK_URLS", "ZOOKEEPER_CONNECT", "ETCD_ENDPOINTS")
+
+
+class Failure(Exception):
+    """What went wrong, and the remedy, for the user. SAID is what a program that failed has printed."""
+
+    status = ENVIRONMENT
+
+    def __init__(self, text, said=""):
+        super().__init__(text)
+        self.said = said
+
+
+class Broken(Failure):
+    """A promise was broken: what clients were told and what the database has do not agree."""
+
+    status = BROKEN
+
+
+class Interrupted(BaseException):
+    """A signal came. The tool prints what it has, and ends with the signal's status."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.status = 128 + number
+
+
+def tell(text):
+    print(f"{TOOL}: {text}", file=sys.stderr, flush=True)
+
+
+def run(main):
+    """Calls MAIN(), and ends with the status that it returns. A second signal does not disturb what the first one began."""
+
+    def interrupt(number, _frame):
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_IGN)
+        raise Interrupted(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+    try:
+        sys.exit(main())
+    except (Failure, OSError) as failure:
+        show("")
+        tell(failure)
+        sys.exit(getattr(failure, "status", ENVIRONMENT))
+    except Interrupted as interrupted:
+        show("")
+        tell("interrupted before there was a result")
+        sys.exit(interrupted.status)
+
+
+def show(text):
+    """Shows on a terminal what is measured, in place of what was shown before."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text[: shutil.get_terminal_size().columns - 1]}", end="", file=sys.stderr, flush=True)
+
+
+# ---- processes ------------------------------------------------------------------------------------
+
+
+def start(command, environment=None, output=subprocess.DEVNULL):
+    """Starts a process that a Ctrl-C does not reach, and that ends when this program ends, however it ends. A variable of
+    ENVIRONMENT that is None is removed."""
+    parent = os.getpid()
+
+    def end_with_parent():
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)
+
+    env = {name: value for name, value in (os.environ | (environment or {})).items() if value is not None}
+    try:
+        return subprocess.Popen([str(word) for word in command], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                process_group=0, preexec_fn=end_with_parent)  # fmt: skip
+    except FileNotFoundError:
+        raise Failure(f"{command[0]} is missing. Run 'make {TOOL}', which installs or builds it.") from None
+
+
+def finish(process):
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+@contextlib.contextmanager
+def beside(command, environment=None, output=subprocess.DEVNULL):
+    """Runs a process until the end of the block."""
+    process = start(command, environment, output)
+    try:
+        yield process
+    finally:
+        finish(process)
+
+
+def output_of(command, environment=None, patience_s=PATIENCE_S):
+    with beside(command, environment, subprocess.PIPE) as process:
+        try:
+            text = process.communicate(timeout=patience_s)[0].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            raise Failure(f"{command[0]} did not end within {patience_s} s. Repeat the measurement on an idle machine.") from None
+    if process.returncode != 0:
+        raise Failure(f"{command[0]} failed. Correct what it says:\n{text.strip()}", said=text.strip())
+    return text
+
+
+def wait_until(condition, what, patience_s=PATIENCE_S):
+    end = time.monotonic() + patience_s
+    while not (found := condition()):
+        if time.monotonic() > end:
+            raise Failure(f"{what} took longer than {patience_s} s. Repeat the measurement on an idle machine.")
+        time.sleep(POLL_S)
+    return found
+
+
+class Output:
+    """What a process prints, in a file without a name."""
+
+    def __init__(self):
+        self.file = tempfile.TemporaryFile()
+
+    def text(self):
+        return os.pread(self.file.fileno(), 1 << 20, 0).decode(errors="replace")
+
+
+# ---- servers --------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def private_servers(names):
+    """Starts the servers with these names of the stack, which end with this program as well. Yields their addresses by variable, and
+    for each name that did not start the reason."""
+    parent = os.environ.get("TMPDIR", "/var/tmp")
+    folder = tempfile.mkdtemp(prefix=f"oversell-{TOOL}-", dir=parent)
+    os.chmod(folder, 0o755)  # if root runs this, the servers run as other users
+    missing = {}
+    try:
+        for name in names:
+            # Not by start(): a killed `up` would leave its server. One that ends normally starts the watch of --while.
+            up = subprocess.run([STACK, "up", "--dir", folder, "--while", str(os.getpid()), "--purge", name], check=False, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0)  # fmt: skip
+            if up.returncode != 0:
+                missing[name] = (re.findall(r"^stack: (.*)", up.stdout, re.M) or [up.stdout.strip()])[-1]
+        printed = output_of([STACK, "env", "--dir", folder], dict.fromkeys(ADDRESSES)) if len(missing) < len(names) else ""
+        found = {name: shlex.split(value)[0] for name, value in re.findall(r"^export (\w+)=(.*)", printed, re.M)}
+        yield dict.fromkeys(ADDRESSES) | {"LOCK_DATABASE_URL": None, "ADMIN_TOKEN_FILE": None} | found, missing
+    finally:
+        subprocess.run([STACK, "down", "--dir", folder, "--purge"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       process_group=0)  # fmt: skip
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Service:
+    """A service on a free port. It must stop on SIGTERM at the end of its block."""
+
+    def __init__(self, name, command, environment=None, token=None):
+        self.name, self.said = name, Output()
+        self.token = token or os.environ.get("ADMIN_TOKEN")
+        self.process = start(command, {"PORT": "0", "LOG_FORMAT": "text"} | (environment or {}), self.said.file)
+        try:
+            self.port = int(wait_until(self.listens, f"The start of the {name} service")[1])
+        except BaseException:
+            finish(self.process)
+            raise
+
+    def listens(self):
+        self.expect_alive("did not start")
+        return re.search(r"listening on port (\d+)", self.said.text())
+
+    def expect_alive(self, otherwise="has ended"):
+        if self.process.poll() is not None:
+            raise Failure(f"The {self.name} service {otherwise}. Correct what it says:\n{self.said.text().strip()[-2000:]}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self.stop()
+        finally:
+            finish(self.process)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            wait_until(lambda: self.process.poll() is not None, f"The stop of the {self.name} service")
+        if self.process.returncode not in (0, 128 + signal.SIGTERM):  # the latter is Java's
+            raise Failure(f"The {self.name} service did not stop cleanly (status {self.process.returncode}). It says:\n{self.said.text().strip()}")
+
+    def send(self, method, path, body=None, connection=None, token=None):
+        """Sends one request; returns the status and the body as text."""
+        connection = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        token = token or self.token
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        reply = connection.getresponse()
+        return reply.status, reply.read().decode()
+
+    def call(self, method, path, body=None, token=None):
+        """The body of the answer, as text, which must be a good one."""
+        status, text = self.send(method, path, body, token=token)
+        if status // 100 != 2:
+            raise Failure(f"The {self.name} service answered {status} to {method} {path}: {text[:500]}")
+        return text
+
+
+class Database:
+    """PostgreSQL at URL. Its clients get the address by their environment, since everybody can read arguments."""
+
+    def __init__(self, url):
+        self.url, parts = url, urllib.parse.urlsplit(url)
+        self.environment = {"PGHOST": parts.hostname, "PGPORT": str(parts.port), "PGUSER": parts.username, "PGPASSWORD": parts.password,
+                            "PGDATABASE": parts.path.lstrip("/")}  # fmt: skip
+
+    def run(self, *statements, options=(), patience_s=PATIENCE_S):
+        """Runs each statement by itself; returns what psql prints."""
+        words = [word for statement in statements for word in ("-c", statement)]
+        return output_of(["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", *options, *words], self.environment, patience_s).strip()
+
+    def pgbench(self, script, clients, seconds, **variables):
+        """Runs a script; returns its transactions per second and how many there were. pgbench's clock starts before its clients connect:
+        on a busy machine the time may be over before the first transaction."""
+        defines = [word for name, value in variables.items() for word in ("--define", f"{name}={value}")]
+        # What the service's sessions ask of the planner (db/postgres/connection.c).
+        environment = self.environment | {"PGOPTIONS": "-c enable_seqscan=off -c jit=off"}
+        for longer in (seconds, 2 * seconds, 4 * seconds, 8 * seconds):
+            text = output_of(["pgbench", "--no-vacuum", "--protocol=prepared", "--client", clients, "--time", longer, "--file", script, *defines],
+                             environment, longer + PATIENCE_S)  # fmt: skip
+            if not re.search(r"^number of transactions actually processed: 0$", text, re.M):
+                break
+        return pgbench_result(text)
+
+
+def pgbench_result(text):
+    """Transactions per second and their number, from pgbench's report."""
+    done = re.search(r"^number of transactions actually processed: (\d+)", text, re.M)
+    failed = re.search(r"^number of failed transactions: (\d+)", text, re.M)
+    rate = re.search(r"^tps = ([\d.]+)", text, re.M)
+    if not done or not rate or (failed and int(failed[1])):
+        raise Failure(f"pgbench ended without an order, or with failures. It says:\n{text}")
+    return float(rate[1]), int(done[1])
+
+
+def wrk(service, connections, threads=1, environment=None, **settings):
+    """Sends orders with `loadtest compare`'s script, and waits for all answers. SETTINGS are those of the script, such as
+    window_ms. Returns the script's counts."""
+    patience_s = settings.get("window_ms", 0) // 1000 + PATIENCE_S
+    said = Output()
+    each = connections // threads
+    env = {f"LOAD_{name.upper()}": str(value) for name, value in settings.items()}
+    env |= {"LOAD_TARGETS": f"127.0.0.1 {service.port}", "LOAD_THREADS": str(threads), "LOAD_CONNECTIONS": str(each)} | (environment or {})
+    command = ["wrk", "-t", threads, "-c", each * threads, "-d", "24h", "--timeout", "60s", "-s", ORDER_LUA, f"http://127.0.0.1:{service.port}/orders"]
+
+    def all_answered():
+        service.expect_alive()
+        return process.poll() is not None or said.text().count("oversell parked") >= threads
+
+    def ended():
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)  # wrk may sleep through one
+        return process.poll() is not None
+
+    with beside(command, env, said.file) as process:
+        wait_until(all_answered, f"The load of {service.name}", patience_s)
+        wait_until(ended, "The stop of wrk")
+    result = re.search(r"oversell result (\{.*\})", said.text())
+    if not result:
+        raise Failure(f"wrk gave no result. It says:\n{said.text().strip()[-1000:]}")
+    return json.loads(result[1])
+
+
+# ---- results --------------------------------------------------------------------------------------
+
+
+def fact(path, pattern):
+    found = re.search(pattern, Path(path).read_text(encoding="utf-8"), re.M)
+    return found[1] if found else ""
+
+
+def document(kind, settings, **members):
+    """A result as `loadtest` stores it."""
+    machine = {
+        "cpus": os.cpu_count(),
+        "cpu": fact("/proc/cpuinfo", r"^model name\s*: (.*)"),
+        "memory_mib": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+        "architecture": platform.machine(),
+        "kernel": platform.release(),
+        "system": fact("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'),
+    }
+    return {"version": 1, "kind": kind, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "command": repeated_command(sys.argv),
+            "machine": machine, "settings": settings, **members}  # fmt: skip
+
+
+def repeated_command(words):
+    """What repeats a run: the command line without where its result goes."""
+    kept, rest = [f"bench/{TOOL}"], list(words[1:])
+    while rest:
+        word = rest.pop(0)
+        if not re.match(r"--(format|output|export-)", word):
+            kept.append(word)
+        elif "=" not in word:
+            del rest[:1]
+    return shlex.join(kept)
+
+
+FORMATS = ("table", "json", "csv", "markdown", "html", "junit", "svg")
+
+
+def add_output_options(parser):
+    group = parser.add_argument_group("output, which `loadtest report` writes")
+    group.add_argument("--format", choices=FORMATS, help="format of the result (default: table)")
+    group.add_argument("--output", metavar="FILE", help="write the result to FILE instead of stdout")
+    for name in FORMATS:
+        group.add_argument(f"--export-{name}", metavar="FILE", help=f"also write the result to FILE, as {name}")
+
+
+def print_result(result, settings):
+    """Prints it as the options say; returns the exit status. If it cannot be printed, it stays in a file."""
+    options = [word for name in ("format", "output", *(f"export_{name}" for name in FORMATS)) if (value := getattr(settings, name))
+               for word in (f"--{name.replace('_', '-')}", value)]  # fmt: skip
+    file, path = tempfile.mkstemp(prefix=f"oversell-{TOOL}-", suffix=".json")
+    with open(file, "w", encoding="utf-8") as stored:
+        json.dump(result, stored)
+    status = subprocess.run([BUILD / "loadtest", "report", path, *options], check=False).returncode
+    if status == 0:
+        os.unlink(path)
+    else:
+        tell(f"the result is in {path}")
+    return status
+
+
+def whole_number(least, most):
+    def parse(text):
+        number = int(text)
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"must be {least} to {most}")
+        return number
+
+    return parse
+
+
+def duration(text):
+    """Whole seconds, since pgbench measures in seconds."""
+    found = re.fullmatch(r"(\d+)(ms|s|m|h)", text)
+    ms = int(found[1]) * {"ms": 1, "s": 1000, "m": 60000, "h": 3600000}[found[2]] if found else 0
+    if not 1000 <= ms <= 600000 or ms % 1000:
+        raise argparse.ArgumentTypeError("must be whole seconds, from 1s to 10m")
+    return ms // 1000
+
+
+def plain(text):
+    """A text of the command line, without what would steer the terminal."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02X}" for c in text)
