@@ -54,7 +54,7 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
         snprintf(ret_headline + used, size - used, ".");
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     size_t i;
     json_t *row;
@@ -63,15 +63,12 @@ static bool add_notes(const json_t *document, struct notes *notes)
         char speed[64] = "";
         if (json_is_number(rate))
             snprintf(speed, sizeof speed, ", %.0f orders/s", json_number_value(rate));
-        if (!notes_add(notes, NOTE_CLOSING,
-                       "%s: %s; sold %" PRId64 " of %" PRId64 ", drift %" PRId64 "%s%s%s.",
-                       result_text(row, "strategy"), result_text(row, "verdict"), result_number(row, "sold"),
-                       result_number(row, "stock"), result_number(row, "drift"), speed,
-                       *result_text(row, "witness") ? "; " : "", result_text(row, "witness")) ||
-            !notes_add(notes, NOTE_ADVICE, "%s", result_text(json_object_get(row, "cells"), "why")))
-            return false;
+        notes_add(notes, NOTE_CLOSING, "%s: %s; sold %" PRId64 " of %" PRId64 ", drift %" PRId64 "%s%s%s.",
+                  result_text(row, "strategy"), result_text(row, "verdict"), result_number(row, "sold"),
+                  result_number(row, "stock"), result_number(row, "drift"), speed,
+                  *result_text(row, "witness") ? "; " : "", result_text(row, "witness"));
+        notes_add(notes, NOTE_ADVICE, "%s", result_text(json_object_get(row, "cells"), "why"));
     }
-    return true;
 }
 
 const struct result_kind diff_result = {

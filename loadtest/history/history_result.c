@@ -76,35 +76,32 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
         snprintf(ret_headline + used, size - used, "%s.", marked > named ? " and more" : "");
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows"),
                  *differing = json_object_get(document, "settings_that_differ");
     size_t i, better = 0, worse = 0, changed = 0, unknown = 0;
     json_t *row, *name;
     json_array_foreach(differing, i, name) {
-        if (!notes_add(notes, NOTE_WARNING, "The results were measured with different settings: %s.",
-                       json_string_value(name)))
-            return false;
+        notes_add(notes, NOTE_WARNING, "The results were measured with different settings: %s.",
+                  json_string_value(name));
     }
-    if (json_is_false(json_object_get(document, "same_machine")) &&
-        !notes_add(notes, NOTE_ADVICE, "The results are from different machines."))
-        return false;
+    if (json_is_false(json_object_get(document, "same_machine")))
+        notes_add(notes, NOTE_ADVICE, "The results are from different machines.");
     json_array_foreach(rows, i, row) {
         better += history_says(row, "better");
         worse += history_says(row, "worse");
         changed += history_says(row, "changed");
         unknown += history_says(row, "spread unknown");
     }
-    if (unknown > 0 &&
-        !notes_add(
+    if (unknown > 0)
+        notes_add(
             notes, NOTE_ADVICE,
             "%zu figures have no spread, so a difference may be chance. compare stores one with --repeat 3; bench "
             "always does.",
-            unknown))
-        return false;
-    return notes_add(notes, NOTE_CLOSING, "%zu figures: %zu better, %zu worse, %zu changed.",
-                     json_array_size(rows), better, worse, changed);
+            unknown);
+    notes_add(notes, NOTE_CLOSING, "%zu figures: %zu better, %zu worse, %zu changed.", json_array_size(rows),
+              better, worse, changed);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------------------ */

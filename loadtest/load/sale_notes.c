@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- what a row is ------------------------------------------------------------------------------------- */
@@ -101,38 +100,38 @@ static const struct rule {
 
 /* ---- the notes ----------------------------------------------------------------------------------------- */
 
-static bool add_witness(const json_t *row, struct notes *notes)
+static void add_witness(const json_t *row, struct notes *notes)
 {
     int64_t oversold = result_number(row, "oversold"), drift = result_number(row, "drift");
     const char *witness = result_text(row, "witness");
     if (oversold == 0 && drift == 0 && !*witness)
-        return true;
+        return;
     char damage[160];
     if (oversold > 0)
         snprintf(damage, sizeof damage, "sold %" PRId64 " of %" PRId64, result_number(row, "sold"),
                  result_number(row, "stock"));
     else
         snprintf(damage, sizeof damage, "the stock is off by %" PRId64, drift);
-    return notes_add(notes, NOTE_WITNESS, "%s: %s%s%s.", result_text(row, "strategy"), damage,
-                     *witness ? "; " : "", witness);
+    notes_add(notes, NOTE_WITNESS, "%s: %s%s%s.", result_text(row, "strategy"), damage, *witness ? "; " : "",
+              witness);
 }
 
 /* Adds the finding of a row that is broken, or whose flaw no schedule showed. */
-static bool add_finding(const json_t *row, struct notes *notes)
+static void add_finding(const json_t *row, struct notes *notes)
 {
     const char *finding = result_text(row, "finding");
-    return !*finding || notes_add(notes, NOTE_WARNING, "%s: %s.", result_text(row, "strategy"), finding);
+    if (*finding)
+        notes_add(notes, NOTE_WARNING, "%s: %s.", result_text(row, "strategy"), finding);
 }
 
 /* A row that had to be given another load than the rest is not ranked with them, and says why. */
-static bool add_slowdown(const json_t *row, struct notes *notes)
+static void add_slowdown(const json_t *row, struct notes *notes)
 {
-    if (!json_is_true(json_object_get(row, "slowed_down")))
-        return true;
-    return notes_add(notes, NOTE_ADVICE,
-                     "%s: no oversell at full speed, so the sell-out was repeated with a pause of %" PRId64
-                     " ms between read and write.",
-                     result_text(row, "strategy"), result_number(row, "think_ms"));
+    if (json_is_true(json_object_get(row, "slowed_down")))
+        notes_add(notes, NOTE_ADVICE,
+                  "%s: no oversell at full speed, so the sell-out was repeated with a pause of %" PRId64
+                  " ms between read and write.",
+                  result_text(row, "strategy"), result_number(row, "think_ms"));
 }
 
 static bool matches(const json_t *row, const struct rule *rule)
@@ -142,38 +141,36 @@ static bool matches(const json_t *row, const struct rule *rule)
 }
 
 /* Names the rows that match, then says what the rule has to say. */
-static bool apply_rule(const json_t *rows, const struct rule *rule, struct notes *notes)
+static void apply_rule(const json_t *rows, const struct rule *rule, struct notes *notes)
 {
-    char *names = NULL;
-    size_t size, i, count = 0;
+    size_t i, count = 0;
     json_t *row;
-    FILE *out = open_memstream(&names, &size);
-    if (!out)
-        return false;
     json_array_foreach(rows, i, row) {
-        if (matches(row, rule))
-            fprintf(out, "%s%s", count++ ? ", " : "", result_text(row, "strategy"));
+        if (!matches(row, rule))
+            continue;
+        if (count++ == 0)
+            notes_add(notes, rule->kind, "%s", result_text(row, "strategy"));
+        else
+            notes_append(notes, ", %s", result_text(row, "strategy"));
     }
-    bool well = fclose(out) == 0 && (count == 0 || notes_add(notes, rule->kind, "%s: %s", names, rule->text));
-    free(names);
-    return well;
+    if (count > 0)
+        notes_append(notes, ": %s", rule->text);
 }
 
-bool sale_notes(const json_t *document, struct notes *notes)
+void sale_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     size_t i;
     json_t *row;
     json_array_foreach(rows, i, row) {
-        if (!add_witness(row, notes))
-            return false;
+        add_witness(row, notes);
     }
     json_array_foreach(rows, i, row) {
-        if (!add_slowdown(row, notes) || !add_finding(row, notes))
-            return false;
+        add_slowdown(row, notes);
+        add_finding(row, notes);
     }
     for (i = 0; i < sizeof RULES / sizeof RULES[0]; i++)
-        if (!apply_rule(rows, &RULES[i], notes))
-            return false;
-    return notes_add_unavailable(notes, rows) && notes_add_verdicts(notes, rows, "strategy", "strategies");
+        apply_rule(rows, &RULES[i], notes);
+    notes_add_unavailable(notes, rows);
+    notes_add_verdicts(notes, rows, "strategy", "strategies");
 }

@@ -52,12 +52,12 @@ static double real(const json_t *object, const char *key)
 }
 
 /* The parts of an additive ceiling. */
-static bool note_rates(struct notes *notes, const json_t *row)
+static void note_rates(struct notes *notes, const json_t *row)
 {
     const char *name = json_string_value(json_object_get(row, "name"));
     double echo_per_s = real(row, "echo_per_s");
     if (echo_per_s <= 0)
-        return true;
+        return;
     char other[240];
     double pgbench_per_s = real(row, "pgbench_per_s");
     if (json_object_get(row, "script_per_s"))
@@ -75,28 +75,28 @@ static bool note_rates(struct notes *notes, const json_t *row)
             pgbench_per_s, echo_per_s / (echo_per_s + pgbench_per_s));
     else
         snprintf(other, sizeof other, "the same SQL in pgbench %.0f/s.", pgbench_per_s);
-    return notes_add(notes, NOTE_ADVICE,
-                     "%s, for comparison: the same request without the database (POST /echo) %.0f/s, %s",
-                     name, echo_per_s, other);
+    notes_add(notes, NOTE_ADVICE,
+              "%s, for comparison: the same request without the database (POST /echo) %.0f/s, %s", name,
+              echo_per_s, other);
 }
 
 /* A lock that lets in two at once is handed over early; so its time is none. */
-static bool note_together(struct notes *notes, const json_t *row)
+static void note_together(struct notes *notes, const json_t *row)
 {
     double together = real(row, "together");
-    if (together <= 0)
-        return true;
-    return notes_add(
-        notes, NOTE_WARNING,
-        "%s: in %.3g %% of all acquisitions another thread still held the lock, so these are not hand-overs.",
-        json_string_value(json_object_get(row, "name")), 100 * together);
+    if (together > 0)
+        notes_add(
+            notes, NOTE_WARNING,
+            "%s: in %.3g %% of all acquisitions another thread still held the lock, so these are not hand-overs.",
+            json_string_value(json_object_get(row, "name")), 100 * together);
 }
 
-static bool note_unavailable(struct notes *notes, const json_t *row)
+static void note_unavailable(struct notes *notes, const json_t *row)
 {
     const char *reason = json_string_value(json_object_get(row, "reason"));
-    return !reason || notes_add(notes, NOTE_WARNING, "%s: not available: %s",
-                                json_string_value(json_object_get(row, "name")), reason);
+    if (reason)
+        notes_add(notes, NOTE_WARNING, "%s: not available: %s",
+                  json_string_value(json_object_get(row, "name")), reason);
 }
 
 static void print_headline(const json_t *document, char *ret_headline, size_t size)
@@ -123,7 +123,7 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
         snprintf(ret_headline + used, size - used, "%s.", missed > named ? " and more" : "");
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     size_t i, goals = 0, reached = 0;
     const json_t *row, *ratios = json_object_get(document, "ratios");
@@ -131,11 +131,13 @@ static bool add_notes(const json_t *document, struct notes *notes)
         const json_t *goal_reached = json_object_get(row, "reached");
         goals += json_is_boolean(goal_reached);
         reached += json_is_true(goal_reached);
-        if (!note_rates(notes, row) || !note_together(notes, row) || !note_unavailable(notes, row))
-            return false;
+        note_rates(notes, row);
+        note_together(notes, row);
+        note_unavailable(notes, row);
     }
-    return notes_add_busy_machine(notes, document) &&
-           (goals == 0 || notes_add(notes, NOTE_CLOSING, "%zu of %zu goals reached.", reached, goals));
+    notes_add_busy_machine(notes, document);
+    if (goals > 0)
+        notes_add(notes, NOTE_CLOSING, "%zu of %zu goals reached.", reached, goals);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------------------ */

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LATE_SHARE 0.01 /* more late arrivals than this, and the figures are the generator's as well */
@@ -97,64 +96,55 @@ static double time_of(const json_t *outcome, const char *key)
 }
 
 /* "spike: 900 buyers: created 600 (p50 3.1 ms, p99 40.2, max 60.0), sold-out 300 (…), 12 dropped". */
-static bool add_phase(const json_t *row, const json_t *phase, struct notes *notes)
+static void add_phase(const json_t *row, const json_t *phase, struct notes *notes)
 {
-    char *line = NULL;
-    size_t size, i;
+    size_t i;
     json_t *outcome;
-    FILE *out = open_memstream(&line, &size);
-    if (!out)
-        return false;
     char number[NUMBER_MAX];
-    fprintf(out, "%s, %s: %s buyers", result_text(row, "strategy"), result_text(phase, "phase"),
-            count_of(phase, "arrivals", number));
+    notes_add(notes, NOTE_ADVICE, "%s, %s: %s buyers", result_text(row, "strategy"),
+              result_text(phase, "phase"), count_of(phase, "arrivals", number));
     json_array_foreach(json_object_get(phase, "outcomes"), i, outcome) {
-        fprintf(out, "%s %s %s (p50 %.1f ms, p99 %.1f, max %.1f)", i ? "," : ":",
-                result_text(outcome, "outcome"), count_of(outcome, "count", number), time_of(outcome, "p50"),
-                time_of(outcome, "p99"), time_of(outcome, "max"));
+        notes_append(notes, "%s %s %s (p50 %.1f ms, p99 %.1f, max %.1f)", i ? "," : ":",
+                     result_text(outcome, "outcome"), count_of(outcome, "count", number),
+                     time_of(outcome, "p50"), time_of(outcome, "p99"), time_of(outcome, "max"));
     }
     static const struct {
         const char *key, *words;
     } LOST[] = {{"unanswered", "unanswered"}, {"dropped", "dropped"}, {"timed_out", "timed out"}};
     for (i = 0; i < sizeof LOST / sizeof LOST[0]; i++)
         if (result_number(phase, LOST[i].key) > 0)
-            fprintf(out, ", %s %s", count_of(phase, LOST[i].key, number), LOST[i].words);
-    bool well = fclose(out) == 0 && notes_add(notes, NOTE_ADVICE, "%s.", line);
-    free(line);
-    return well;
+            notes_append(notes, ", %s %s", count_of(phase, LOST[i].key, number), LOST[i].words);
+    notes_append(notes, ".");
 }
 
-static bool add_warnings(const json_t *row, int64_t late_ms, struct notes *notes)
+static void add_warnings(const json_t *row, int64_t late_ms, struct notes *notes)
 {
     int64_t arrivals = result_number(row, "arrivals"), late = result_number(row, "late");
     const char *strategy = result_text(row, "strategy");
     char some[NUMBER_MAX], all[NUMBER_MAX];
     count_of(row, "arrivals", all);
-    if ((double)late > LATE_SHARE * (double)arrivals &&
-        !notes_add(
+    if ((double)late > LATE_SHARE * (double)arrivals)
+        notes_add(
             notes, NOTE_WARNING,
             "%s: the load generator was too slow: it sent %s of %s orders more than %" PRId64
             " ms late (%.0f ms at most), and the latencies include this. Use a quieter machine or a lower rate.",
             strategy, count_of(row, "late", some), all, late_ms,
-            json_number_value(json_object_get(row, "worst_lag_ms"))))
-        return false;
-    if (result_number(row, "behind") > 0 &&
-        !notes_add(notes, NOTE_WARNING,
-                   "%s fell behind: %s buyers still waited for a connection when the last buyer arrived. "
-                   "It cannot sustain this rate, so the wait grows with the length of the sale.",
-                   strategy, count_of(row, "behind", some)))
-        return false;
-    if (result_number(row, "dropped") > 0 &&
-        !notes_add(notes, NOTE_WARNING,
-                   "%s: %s of %s buyers were dropped, because all connections and the backlog were in use. "
-                   "The percentiles do not include them.",
-                   strategy, count_of(row, "dropped", some), all))
-        return false;
-    return result_number(row, "timed_out") == 0 ||
-           notes_add(notes, NOTE_WARNING,
-                     "%s: %s of %s buyers gave up. The percentiles do not include them, "
-                     "so the true delay is longer.",
-                     strategy, count_of(row, "timed_out", some), all);
+            json_number_value(json_object_get(row, "worst_lag_ms")));
+    if (result_number(row, "behind") > 0)
+        notes_add(notes, NOTE_WARNING,
+                  "%s fell behind: %s buyers still waited for a connection when the last buyer arrived. "
+                  "It cannot sustain this rate, so the wait grows with the length of the sale.",
+                  strategy, count_of(row, "behind", some));
+    if (result_number(row, "dropped") > 0)
+        notes_add(notes, NOTE_WARNING,
+                  "%s: %s of %s buyers were dropped, because all connections and the backlog were in use. "
+                  "The percentiles do not include them.",
+                  strategy, count_of(row, "dropped", some), all);
+    if (result_number(row, "timed_out") > 0)
+        notes_add(notes, NOTE_WARNING,
+                  "%s: %s of %s buyers gave up. The percentiles do not include them, "
+                  "so the true delay is longer.",
+                  strategy, count_of(row, "timed_out", some), all);
 }
 
 /* Where a strategy stands to the goal for the tail. One that fell behind has a median as bad as its tail, and so no tail. */
@@ -170,104 +160,97 @@ static enum standing standing_of(const json_t *row)
     return json_number_value(ratio) <= STEADY ? REACHED : MISSED;
 }
 
-static void print_standing(const json_t *rows, enum standing standing, const char *words, FILE *out)
+static void add_steadiness(const json_t *rows, struct notes *notes)
+{
+    static const char *const WORDS[STANDINGS] = {
+        [REACHED] = "Reached", [MISSED] = "Missed", [FELL_BEHIND] = "Fell behind"};
+    size_t i, ranked = 0;
+    json_t *row;
+    for (int standing = 0; standing < STANDINGS; standing++) {
+        size_t count = 0;
+        json_array_foreach(rows, i, row) {
+            if (standing_of(row) != (enum standing)standing)
+                continue;
+            if (ranked++ == 0)
+                notes_add(notes, NOTE_ADVICE,
+                          "Goal: the p99 of created orders is at most %d times their median.", STEADY);
+            if (count++ == 0)
+                notes_append(notes, " %s: %s", WORDS[standing], result_text(row, "strategy"));
+            else
+                notes_append(notes, ", %s", result_text(row, "strategy"));
+        }
+        if (count > 0)
+            notes_append(notes, ".");
+    }
+}
+
+/* One line: how long a flush of the same disk took during each sale. */
+static void add_flushes(const json_t *rows, struct notes *notes)
 {
     size_t i, count = 0;
     json_t *row;
     json_array_foreach(rows, i, row) {
-        if (standing_of(row) == standing)
-            fprintf(out, "%s%s", count++ ? ", " : words, result_text(row, "strategy"));
-    }
-    fputs(count ? "." : "", out);
-}
-
-static bool add_steadiness(const json_t *rows, struct notes *notes)
-{
-    static const char *const WORDS[STANDINGS] = {
-        [REACHED] = " Reached: ", [MISSED] = " Missed: ", [FELL_BEHIND] = " Fell behind: "};
-    char *line = NULL;
-    size_t size;
-    FILE *out = open_memstream(&line, &size);
-    if (!out)
-        return false;
-    fprintf(out, "Goal: the p99 of created orders is at most %d times their median.", STEADY);
-    long empty = ftell(out);
-    for (int standing = 0; standing < STANDINGS; standing++)
-        print_standing(rows, (enum standing)standing, WORDS[standing], out);
-    bool any = ftell(out) > empty;
-    bool well = fclose(out) == 0 && (!any || notes_add(notes, NOTE_ADVICE, "%s", line));
-    free(line);
-    return well;
-}
-
-/* One line: how long a flush of the same disk took during each sale. */
-static bool add_flushes(const json_t *rows, struct notes *notes)
-{
-    char *line = NULL;
-    size_t size, i, count = 0;
-    json_t *row;
-    FILE *out = open_memstream(&line, &size);
-    if (!out)
-        return false;
-    fprintf(out, "Flushes of the database's disk during the sale (%d KiB each, one every %d ms): ",
-            FLUSH_BYTES / 1024, FLUSH_EVERY_MS);
-    json_array_foreach(rows, i, row) {
         const json_t *flush = json_object_get(row, "flush_ms");
-        if (flush)
-            fprintf(out, "%s%s p50 %.1f ms, p99 %.1f, max %.1f", count++ ? "; " : "",
-                    result_text(row, "strategy"), json_number_value(json_object_get(flush, "p50")),
-                    json_number_value(json_object_get(flush, "p99")),
-                    json_number_value(json_object_get(flush, "max")));
+        if (!flush)
+            continue;
+        if (count++ == 0)
+            notes_add(notes, NOTE_ADVICE,
+                      "Flushes of the database's disk during the sale (%d KiB each, one every %d ms): ",
+                      FLUSH_BYTES / 1024, FLUSH_EVERY_MS);
+        notes_append(notes, "%s%s p50 %.1f ms, p99 %.1f, max %.1f", count > 1 ? "; " : "",
+                     result_text(row, "strategy"), json_number_value(json_object_get(flush, "p50")),
+                     json_number_value(json_object_get(flush, "p99")),
+                     json_number_value(json_object_get(flush, "max")));
     }
-    bool well = fclose(out) == 0 && (count == 0 || notes_add(notes, NOTE_ADVICE, "%s.", line));
-    free(line);
-    return well;
+    if (count > 0)
+        notes_append(notes, ".");
 }
 
 /* Why a strategy missed the goal, as far as the probe shows it. A flush, or a late wake-up, is a possible reason if its own p99
  * is at least half of the orders'. A flush ends with a wake-up, so it must also be twice as slow as one. Processor time that a
  * hypervisor withheld is one if it was more than LOAD_PERCENT (0: unknown) of the maximum leaves free, so that a queue grew. If all
  * of this fails, the load generator's own longest delay is added, where it is at least half of the orders' p99. */
-static bool add_reason(const json_t *row, double load_percent, struct notes *notes)
+static void add_reason(const json_t *row, double load_percent, struct notes *notes)
 {
     const json_t *flush = json_object_get(row, "flush_ms");
     if (!flush || standing_of(row) != MISSED)
-        return true;
+        return;
     const char *strategy = result_text(row, "strategy");
     double orders = time_of(row, "p99"), flushes = json_number_value(json_object_get(flush, "p99")),
            wakeup = json_number_value(json_object_get(flush, "wakeup_p99"));
-    if (result_number(flush, "count") < FLUSHES_MIN)
-        return notes_add(notes, NOTE_ADVICE,
-                         "%s: only %" PRId64
-                         " flushes were measured, too few to explain the p99. Use a longer --duration.",
-                         strategy, result_number(flush, "count"));
-    if (flushes >= orders / 2 && flushes >= wakeup * 2)
-        return notes_add(
-            notes, NOTE_ADVICE,
-            "%s: the disk can explain the p99 of %.1f ms: 1 %% of the flushes took longer than %.1f ms.",
-            strategy, orders, flushes);
-    if (wakeup >= orders / 2)
-        return notes_add(
-            notes, NOTE_ADVICE,
-            "%s: busy processors can explain the p99 of %.1f ms: 1 %% of the wake-ups of a sleeping thread were "
-            "more than %.1f ms late. 99 %% of the flushes took at most %.1f ms.",
-            strategy, orders, wakeup, flushes);
     double stolen = json_number_value(
         json_object_get(json_object_get(row, "stolen_percent"), "worst_second"));
-    if (load_percent > 0 && stolen > 0 && stolen >= 100 - load_percent)
-        return notes_add(
-            notes, NOTE_ADVICE,
-            "%s: the hypervisor can explain the p99 of %.1f ms: in the worst second it withheld %.0f %% of the "
-            "processor time, and the load of %.0f %% leaves %.0f %% free. 99 %% of the flushes took at most %.1f ms.",
-            strategy, orders, stolen, load_percent, fmax(0, 100 - load_percent), flushes);
     double lag = json_number_value(json_object_get(row, "worst_lag_ms"));
     char late[80] = "";
     if (lag >= orders / 2)
         snprintf(late, sizeof late, " The load generator itself was up to %.1f ms late.", lag);
-    return notes_add(
-        notes, NOTE_ADVICE,
-        "%s: the disk alone does not explain the p99 of %.1f ms, because 99 %% of the flushes took at most %.1f ms.%s",
-        strategy, orders, flushes, late);
+    if (result_number(flush, "count") < FLUSHES_MIN)
+        notes_add(notes, NOTE_ADVICE,
+                  "%s: only %" PRId64
+                  " flushes were measured, too few to explain the p99. Use a longer --duration.",
+                  strategy, result_number(flush, "count"));
+    else if (flushes >= orders / 2 && flushes >= wakeup * 2)
+        notes_add(
+            notes, NOTE_ADVICE,
+            "%s: the disk can explain the p99 of %.1f ms: 1 %% of the flushes took longer than %.1f ms.",
+            strategy, orders, flushes);
+    else if (wakeup >= orders / 2)
+        notes_add(
+            notes, NOTE_ADVICE,
+            "%s: busy processors can explain the p99 of %.1f ms: 1 %% of the wake-ups of a sleeping thread were "
+            "more than %.1f ms late. 99 %% of the flushes took at most %.1f ms.",
+            strategy, orders, wakeup, flushes);
+    else if (load_percent > 0 && stolen > 0 && stolen >= 100 - load_percent)
+        notes_add(
+            notes, NOTE_ADVICE,
+            "%s: the hypervisor can explain the p99 of %.1f ms: in the worst second it withheld %.0f %% of the "
+            "processor time, and the load of %.0f %% leaves %.0f %% free. 99 %% of the flushes took at most %.1f ms.",
+            strategy, orders, stolen, load_percent, fmax(0, 100 - load_percent), flushes);
+    else
+        notes_add(
+            notes, NOTE_ADVICE,
+            "%s: the disk alone does not explain the p99 of %.1f ms, because 99 %% of the flushes took at most %.1f ms.%s",
+            strategy, orders, flushes, late);
 }
 
 /* What the table does not say already. */
@@ -360,7 +343,7 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
                  result_text(best, "strategy"));
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     int64_t late_ms = result_number(json_object_get(document, "settings"), "late_ms");
@@ -368,13 +351,12 @@ static bool add_notes(const json_t *document, struct notes *notes)
     json_t *row, *phase;
     json_array_foreach(rows, i, row) {
         json_array_foreach(json_object_get(row, "phases"), j, phase) {
-            if (has_details(row) && !add_phase(row, phase, notes))
-                return false;
+            if (has_details(row))
+                add_phase(row, phase, notes);
         }
     }
     json_array_foreach(rows, i, row) {
-        if (!add_warnings(row, late_ms, notes))
-            return false;
+        add_warnings(row, late_ms, notes);
     }
     const json_t *settings = json_object_get(document, "settings");
     /* In a flash sale the percentiles are those of three sales in one. */
@@ -382,13 +364,14 @@ static bool add_notes(const json_t *document, struct notes *notes)
     double load_percent = result_number(settings, "rate") > 0
                               ? 0
                               : json_number_value(json_object_get(settings, "load_percent"));
-    if (!add_flushes(rows, notes) || (flat && !add_steadiness(rows, notes)))
-        return false;
+    add_flushes(rows, notes);
+    if (flat)
+        add_steadiness(rows, notes);
     json_array_foreach(rows, i, row) {
-        if (flat && !add_reason(row, load_percent, notes))
-            return false;
+        if (flat)
+            add_reason(row, load_percent, notes);
     }
-    return sale_notes(document, notes);
+    sale_notes(document, notes);
 }
 
 const struct result_kind rush_result = {

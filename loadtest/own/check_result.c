@@ -40,35 +40,32 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
 }
 
 /* Buyers who were refused, and requests that failed. */
-static bool add_service_notes(const json_t *row, struct notes *notes)
+static void add_service_notes(const json_t *row, struct notes *notes)
 {
     int64_t run = result_number(row, "run"),
             failed = result_number(row, "failed") + result_number(row, "unanswered");
     const char *hint = result_text(row, "hint");
-    if (json_is_true(json_object_get(row, "turned_away")) &&
-        !notes_add(
+    if (json_is_true(json_object_get(row, "turned_away")))
+        notes_add(
             notes, NOTE_WARNING,
             "Run %" PRId64 ": %" PRId64
             " units were left although buyers were refused. If a buyer may be turned away while another one buys, use "
             "--allow turned-away.",
-            run, result_number(row, "left")))
-        return false;
-    if (failed > 0 &&
-        !notes_add(notes, NOTE_WARNING,
-                   "Run %" PRId64 ": %" PRId64 " requests failed or had no answer. The first failure: %.200s",
-                   run, failed, result_text(row, "first_failure")))
-        return false;
-    return !json_is_true(json_object_get(row, "failing")) ||
-           notes_add(
-               notes, NOTE_WARNING,
-               "Run %" PRId64
-               ": these are more than 5 %% of all answers. %s%s. If the service may fail under load, use --allow "
-               "failing.",
-               run, *hint ? "Add " : "If such an answer means sold out, add its status to \"sold_out\"",
-               hint);
+            run, result_number(row, "left"));
+    if (failed > 0)
+        notes_add(notes, NOTE_WARNING,
+                  "Run %" PRId64 ": %" PRId64 " requests failed or had no answer. The first failure: %.200s",
+                  run, failed, result_text(row, "first_failure"));
+    if (json_is_true(json_object_get(row, "failing")))
+        notes_add(
+            notes, NOTE_WARNING,
+            "Run %" PRId64
+            ": these are more than 5 %% of all answers. %s%s. If the service may fail under load, use --allow "
+            "failing.",
+            run, *hint ? "Add " : "If such an answer means sold out, add its status to \"sold_out\"", hint);
 }
 
-static bool add_row_notes(const json_t *row, struct notes *notes)
+static void add_row_notes(const json_t *row, struct notes *notes)
 {
     int64_t run = result_number(row, "run"), oversold = result_number(row, "oversold"),
             drift = result_number(row, "drift"), lost = result_number(row, "lost"),
@@ -79,37 +76,33 @@ static bool add_row_notes(const json_t *row, struct notes *notes)
         if (drift != 0)
             snprintf(stock, sizeof stock, ", and the stock went down by %" PRId64 " units %s than were sold",
                      drift < 0 ? -drift : drift, drift > 0 ? "less" : "more");
-        if (!notes_add(
-                notes, NOTE_WITNESS,
-                "Run %" PRId64 ": %" PRId64
-                " units were sold beyond the stock%s. loadtest explore shows which statements lead to it, and "
-                "whether one request after the other does it as well.",
-                run, oversold, stock))
-            return false;
+        notes_add(
+            notes, NOTE_WITNESS,
+            "Run %" PRId64 ": %" PRId64
+            " units were sold beyond the stock%s. loadtest explore shows which statements lead to it, and "
+            "whether one request after the other does it as well.",
+            run, oversold, stock);
     }
-    if (oversold == 0 && drift != 0 &&
-        !notes_add(notes, NOTE_WITNESS,
-                   "Run %" PRId64 ": the stock and the orders differ by %" PRId64 " units (%s).", run,
-                   drift < 0 ? -drift : drift,
-                   drift > 0 ? "the stock went down less than was sold"
-                             : "the stock went down more than was sold"))
-        return false;
-    if (lost > 0 &&
-        !notes_add(
+    if (oversold == 0 && drift != 0)
+        notes_add(notes, NOTE_WITNESS,
+                  "Run %" PRId64 ": the stock and the orders differ by %" PRId64 " units (%s).", run,
+                  drift < 0 ? -drift : drift,
+                  drift > 0 ? "the stock went down less than was sold"
+                            : "the stock went down more than was sold");
+    if (lost > 0)
+        notes_add(
             notes, NOTE_WITNESS,
             "Run %" PRId64 ": the service acknowledged %" PRId64
             " units that \"sold\" does not count. Every answer with 2xx counts as sold, unless \"answers\" in the file "
             "says which answers mean sold and refused.",
-            run, lost))
-        return false;
-    if (unacknowledged > 0 &&
-        !notes_add(notes, NOTE_WITNESS,
-                   "Run %" PRId64 ": %" PRId64 " units were sold by requests that were refused.", run,
-                   unacknowledged))
-        return false;
-    if (*broken && !notes_add(notes, NOTE_WITNESS, "Run %" PRId64 ": this is not true: %.300s", run, broken))
-        return false;
-    return add_service_notes(row, notes);
+            run, lost);
+    if (unacknowledged > 0)
+        notes_add(notes, NOTE_WITNESS,
+                  "Run %" PRId64 ": %" PRId64 " units were sold by requests that were refused.", run,
+                  unacknowledged);
+    if (*broken)
+        notes_add(notes, NOTE_WITNESS, "Run %" PRId64 ": this is not true: %.300s", run, broken);
+    add_service_notes(row, notes);
 }
 
 static void print_headline(const json_t *document, char *ret_headline, size_t size)
@@ -131,42 +124,39 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
                  result_number(json_object_get(document, "settings"), "stock"));
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows"), *settings = json_object_get(document, "settings");
     size_t i, clean = 0;
     json_t *row;
     json_array_foreach(rows, i, row) {
         clean += result_verdict(row) == VERDICT_CLEAN;
-        if (!add_row_notes(row, notes))
-            return false;
+        add_row_notes(row, notes);
     }
     if (result_number(settings, "requests") * result_number(settings, "units") <=
-            result_number(settings, "stock") &&
-        !notes_add(
+        result_number(settings, "stock"))
+        notes_add(
             notes, NOTE_WARNING,
-            "The requests cannot buy more than the stock, so no oversell can happen. Send more --requests."))
-        return false;
+            "The requests cannot buy more than the stock, so no oversell can happen. Send more --requests.");
     size_t count = json_array_size(rows);
     const json_t *part = json_object_get(document, "interrupted");
-    if (part &&
-        !notes_add(notes, NOTE_WARNING,
-                   "Run %" PRId64 " was interrupted after %" PRId64 " of %" PRId64
-                   " requests (%s): sold %" PRId64 ", left %" PRId64 ", oversold %" PRId64 ".",
-                   result_number(part, "run"), result_number(part, "ended"),
-                   result_number(settings, "requests"), result_text(part, "statuses"),
-                   result_number(part, "sold"), result_number(part, "left"), result_number(part, "oversold")))
-        return false;
+    if (part)
+        notes_add(notes, NOTE_WARNING,
+                  "Run %" PRId64 " was interrupted after %" PRId64 " of %" PRId64
+                  " requests (%s): sold %" PRId64 ", left %" PRId64 ", oversold %" PRId64 ".",
+                  result_number(part, "run"), result_number(part, "ended"),
+                  result_number(settings, "requests"), result_text(part, "statuses"),
+                  result_number(part, "sold"), result_number(part, "left"), result_number(part, "oversold"));
     if (part && clean == count)
-        return notes_add(notes, NOTE_CLOSING, "Interrupted: nothing follows from a part of a run.");
-    if (clean < count && count == 1)
-        return notes_add(notes, NOTE_CLOSING, "The run is NOT clean.");
-    if (clean < count)
-        return notes_add(notes, NOTE_CLOSING, "%zu of %zu runs are NOT clean.", count - clean, count);
-    return notes_add(
-        notes, NOTE_CLOSING,
-        "%s. Load does not try every schedule: an oversell that needs a rare moment can be missed.",
-        clean == 1 ? "The run is clean" : "All runs are clean");
+        notes_add(notes, NOTE_CLOSING, "Interrupted: nothing follows from a part of a run.");
+    else if (clean < count && count == 1)
+        notes_add(notes, NOTE_CLOSING, "The run is NOT clean.");
+    else if (clean < count)
+        notes_add(notes, NOTE_CLOSING, "%zu of %zu runs are NOT clean.", count - clean, count);
+    else
+        notes_add(notes, NOTE_CLOSING,
+                  "%s. Load does not try every schedule: an oversell that needs a rare moment can be missed.",
+                  clean == 1 ? "The run is clean" : "All runs are clean");
 }
 
 const struct result_kind check_result = {

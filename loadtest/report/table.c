@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The closing sentence is about all that the command was to run. */
-static bool limit_closing(struct notes *notes)
+static void limit_closing(struct notes *notes)
 {
     static const char ONLY[] = "Interrupted: this covers only what had run.";
     bool closes = false;
@@ -18,13 +18,16 @@ static bool limit_closing(struct notes *notes)
         char *text;
         if (notes->item[i].kind != NOTE_CLOSING)
             continue;
-        if (asprintf(&text, "%s %s", ONLY, notes->item[i].text) < 0)
-            return false;
+        closes = true;
+        if (asprintf(&text, "%s %s", ONLY, notes->item[i].text) < 0) {
+            notes->failed = true;
+            return;
+        }
         free(notes->item[i].text);
         notes->item[i].text = text;
-        closes = true;
     }
-    return closes || notes_add(notes, NOTE_CLOSING, "%s", ONLY);
+    if (!closes)
+        notes_add(notes, NOTE_CLOSING, "%s", ONLY);
 }
 
 bool table_open(const struct result_kind *kind, const json_t *document, struct result_table *ret_table)
@@ -39,8 +42,10 @@ bool table_open(const struct result_kind *kind, const json_t *document, struct r
         return false;
     }
     kind->title(document, table.title, sizeof table.title);
-    if (!kind->notes(document, &table.notes) ||
-        (json_is_true(json_object_get(document, "interrupted")) && !limit_closing(&table.notes))) {
+    kind->notes(document, &table.notes);
+    if (json_is_true(json_object_get(document, "interrupted")))
+        limit_closing(&table.notes);
+    if (table.notes.failed) {
         complain("out of memory");
         notes_free(&table.notes);
         return false;

@@ -41,7 +41,7 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
              result_number(settings, "connections"), result_number(settings, "slice"));
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     int64_t orders = 0;
     size_t i, broken = 0, sold = 0;
@@ -51,15 +51,15 @@ static bool add_notes(const json_t *document, struct notes *notes)
         sold += result_number(row, "orders") > 0;
         broken += result_verdict(row) == VERDICT_BROKEN;
     }
-    if (!notes_add_unavailable(notes, json_object_get(document, "rows")))
-        return false;
-    if (sold == 0 && broken == 0)
-        return notes_add(notes, NOTE_CLOSING, "No order was created.");
+    notes_add_unavailable(notes, json_object_get(document, "rows"));
     char count[NUMBER_MAX];
-    return notes_add(notes, NOTE_CLOSING, "%s orders under %zu strateg%s. %s",
-                     number_text((double)orders, 0, count), sold, sold == 1 ? "y" : "ies",
-                     broken ? "NOT all checks passed."
-                            : "Memory is flat, files are closed, and every audit is correct.");
+    if (sold == 0 && broken == 0)
+        notes_add(notes, NOTE_CLOSING, "No order was created.");
+    else
+        notes_add(notes, NOTE_CLOSING, "%s orders under %zu strateg%s. %s",
+                  number_text((double)orders, 0, count), sold, sold == 1 ? "y" : "ies",
+                  broken ? "NOT all checks passed."
+                         : "Memory is flat, files are closed, and every audit is correct.");
 }
 
 const struct result_kind soak_result = {

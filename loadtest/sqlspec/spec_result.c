@@ -30,26 +30,24 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
              result_number(document, "outcomes") == 1 ? "" : "s");
 }
 
-static bool add_row_notes(const json_t *row, struct notes *notes)
+static void add_row_notes(const json_t *row, struct notes *notes)
 {
     const char *outcome = result_text(row, "outcome"), *broken = result_text(row, "broken_invariant"),
                *schedule = result_text(row, "schedule");
-    if (strcmp(outcome, "serial") != 0 &&
-        !notes_add(notes, NOTE_WITNESS, "%s: %s Schedule: %s", outcome, result_text(row, "text"), schedule))
-        return false;
-    if (!*broken)
-        return true;
-    if (strcmp(outcome, "serial") == 0)
-        return notes_add(
+    if (strcmp(outcome, "serial") != 0)
+        notes_add(notes, NOTE_WITNESS, "%s: %s Schedule: %s", outcome, result_text(row, "text"), schedule);
+    if (*broken && strcmp(outcome, "serial") == 0)
+        notes_add(
             notes, NOTE_WITNESS,
             "This invariant is not true even in a serial execution (%s), so the SQL is wrong without concurrency: "
             "%.300s",
             schedule, broken);
-    return notes_add(notes, NOTE_WITNESS, "This invariant is not true: %.300s", broken);
+    else if (*broken)
+        notes_add(notes, NOTE_WITNESS, "This invariant is not true: %.300s", broken);
 }
 
 /* The outcomes of a search without an anomaly: all are serial, or the error by which the server ended a transaction. */
-static bool add_closing_of_all(const json_t *rows, struct notes *notes)
+static void add_closing_of_all(const json_t *rows, struct notes *notes)
 {
     char errors[200] = "";
     size_t i, used = 0;
@@ -59,40 +57,40 @@ static bool add_closing_of_all(const json_t *rows, struct notes *notes)
         if (strcmp(outcome, "serial") != 0 && used < sizeof errors)
             used += (size_t)snprintf(errors + used, sizeof errors - used, "%s%s", used ? ", " : "", outcome);
     }
-    return notes_add(
+    notes_add(
         notes, NOTE_CLOSING, "No anomaly: every schedule has the outcome of a serial execution%s%s%s.",
         used ? ", or of one without the transactions that the server ended (" : "", errors, used ? ")" : "");
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     size_t i, failures;
     json_t *row, *warning;
     size_t counts[VERDICT_COUNT];
     json_array_foreach(rows, i, row) {
-        if (!add_row_notes(row, notes))
-            return false;
+        add_row_notes(row, notes);
     }
     json_array_foreach(json_object_get(document, "warnings"), i, warning) {
-        if (!notes_add(notes, NOTE_WARNING, "%s", json_string_value(warning)))
-            return false;
+        notes_add(notes, NOTE_WARNING, "%s", json_string_value(warning));
     }
     bool complete = json_is_true(json_object_get(document, "complete"));
     failures = result_verdicts(rows, counts) - counts[VERDICT_NOT_EXPLORED];
-    if (failures == 0 && counts[VERDICT_NOT_EXPLORED] > 0)
-        return notes_add(notes, NOTE_CLOSING,
-                         "No schedule has an anomaly, and this search does NOT show that there is none.");
-    if (failures > 0)
-        return notes_add(notes, NOTE_CLOSING, "%zu kind%s of anomaly or broken invariant found.", failures,
-                         failures == 1 ? "" : "s");
     const char *undivided = result_text(document, "undivided_step");
-    if (*undivided)
-        return notes_add(notes, NOTE_CLOSING,
-                         "No anomaly was found, but no schedule lets another session act inside step %s.",
-                         undivided);
-    return complete ? add_closing_of_all(rows, notes)
-                    : notes_add(notes, NOTE_CLOSING, "No anomaly was found, but a limit left schedules out.");
+    if (failures == 0 && counts[VERDICT_NOT_EXPLORED] > 0)
+        notes_add(notes, NOTE_CLOSING,
+                  "No schedule has an anomaly, and this search does NOT show that there is none.");
+    else if (failures > 0)
+        notes_add(notes, NOTE_CLOSING, "%zu kind%s of anomaly or broken invariant found.", failures,
+                  failures == 1 ? "" : "s");
+    else if (*undivided)
+        notes_add(notes, NOTE_CLOSING,
+                  "No anomaly was found, but no schedule lets another session act inside step %s.",
+                  undivided);
+    else if (complete)
+        add_closing_of_all(rows, notes);
+    else
+        notes_add(notes, NOTE_CLOSING, "No anomaly was found, but a limit left schedules out.");
 }
 
 const struct result_kind specification_result = {

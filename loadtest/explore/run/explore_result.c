@@ -123,34 +123,33 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
     snprintf(ret_headline + used, size - used, ".");
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     size_t i, counts[VERDICT_COUNT], failed = result_verdicts(rows, counts);
     json_t *row;
-    bool well = true;
     int64_t schedules = 0;
     json_array_foreach(rows, i, row) {
         schedules += result_number(row, "schedules") +
                      result_number(json_object_get(row, "larger_orders"), "schedules") +
                      result_number(json_object_get(row, "three_orders"), "schedules");
         if (*result_text(row, "broken_by"))
-            well &= notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
-                              result_text(row, "broken_by"));
+            notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
+                      result_text(row, "broken_by"));
         if (*result_text(row, "reason"))
-            well &= notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
-                              result_text(row, "reason"));
+            notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
+                      result_text(row, "reason"));
         const json_t *counterexample = json_object_get(row, "witness");
         if (json_is_object(counterexample))
-            well &= notes_add(notes, NOTE_WITNESS, "%s  (reproduced in %d of 10 runs)  %s",
-                              result_text(counterexample, "replay"),
-                              (int)json_integer_value(json_object_get(counterexample, "reproduced")),
-                              result_text(counterexample, "explanation"));
+            notes_add(notes, NOTE_WITNESS, "%s  (reproduced in %d of 10 runs)  %s",
+                      result_text(counterexample, "replay"),
+                      (int)json_integer_value(json_object_get(counterexample, "reproduced")),
+                      result_text(counterexample, "explanation"));
     }
     if (json_object_get(document, "seconds"))
-        well &= notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, with up to %d processes.",
-                          schedules, json_real_value(json_object_get(document, "seconds")),
-                          (int)json_integer_value(json_object_get(document, "jobs")));
+        notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, with up to %d processes.", schedules,
+                  json_real_value(json_object_get(document, "seconds")),
+                  (int)json_integer_value(json_object_get(document, "jobs")));
     const json_t *missing = json_object_get(document, "missing");
     if (json_array_size(missing) > 0) {
         char names[600] = "";
@@ -160,25 +159,24 @@ static bool add_notes(const json_t *document, struct notes *notes)
                 used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                                          json_string_value(row));
         }
-        well &= notes_add(
-            notes, NOTE_WARNING, "%s; not explored: %s",
-            json_is_true(json_object_get(document, "interrupted")) ? "Interrupted" : "Not finished", names);
+        notes_add(notes, NOTE_WARNING, "%s; not explored: %s",
+                  json_is_true(json_object_get(document, "interrupted")) ? "Interrupted" : "Not finished",
+                  names);
     }
-    if (failed > 0)
-        return well && notes_add(notes, NOTE_CLOSING,
-                                 "%zu of %zu strategies broke their guarantee, or did not show their flaw.",
-                                 failed, json_array_size(rows));
     size_t kept = counts[VERDICT_OK], shown = counts[VERDICT_OVERSOLD_AS_EXPECTED],
            open = counts[VERDICT_UNKNOWN] + counts[VERDICT_UNAVAILABLE] + json_array_size(missing);
-    if (open > 0)
-        return well &&
-               notes_add(
-                   notes, NOTE_CLOSING,
-                   "As expected: %zu kept their guarantee, %zu showed their flaw; %zu were not searched completely.",
-                   kept, shown, open);
-    return well &&
-           notes_add(notes, NOTE_CLOSING, "All as expected: %zu kept their guarantee, %zu showed their flaw.",
-                     kept, shown);
+    if (failed > 0)
+        notes_add(notes, NOTE_CLOSING,
+                  "%zu of %zu strategies broke their guarantee, or did not show their flaw.", failed,
+                  json_array_size(rows));
+    else if (open > 0)
+        notes_add(
+            notes, NOTE_CLOSING,
+            "As expected: %zu kept their guarantee, %zu showed their flaw; %zu were not searched completely.",
+            kept, shown, open);
+    else
+        notes_add(notes, NOTE_CLOSING, "All as expected: %zu kept their guarantee, %zu showed their flaw.",
+                  kept, shown);
 }
 
 const struct result_kind explore_result = {

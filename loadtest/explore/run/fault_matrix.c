@@ -206,15 +206,16 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
              strategies, clean);
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     size_t counts[VERDICT_COUNT], failed = result_verdicts(rows, counts);
     if (failed > 0)
-        return notes_add(notes, NOTE_CLOSING, "%zu of %zu explorations of a strategy are not as expected.",
-                         failed, json_array_size(rows));
-    return notes_add(notes, NOTE_CLOSING, "%zu explorations of a strategy, all as expected.",
-                     json_array_size(rows));
+        notes_add(notes, NOTE_CLOSING, "%zu of %zu explorations of a strategy are not as expected.", failed,
+                  json_array_size(rows));
+    else
+        notes_add(notes, NOTE_CLOSING, "%zu explorations of a strategy, all as expected.",
+                  json_array_size(rows));
 }
 
 /* ---- the matrix ---------------------------------------------------------------------------------------- */

@@ -164,89 +164,81 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
              instances == 1 ? "" : "s");
 }
 
-static bool add_search_notes(const json_t *document, struct notes *notes)
+static void add_search_notes(const json_t *document, struct notes *notes)
 {
     int64_t schedules = result_number(document, "schedules"),
             deadlocks = result_number(document, "deadlocks"), differed = result_number(document, "differed");
     double seconds = json_number_value(json_object_get(document, "seconds")),
            coverage = json_number_value(json_object_get(document, "coverage"));
-    if (!notes_add(notes, NOTE_ADVICE,
-                   "%.3g schedules per second. A request that is silent for %" PRId64
-                   " ms counts as waiting in the program.",
-                   (double)schedules / (seconds > 0 ? seconds : 1), result_number(document, "quiet_ms")))
-        return false;
+    notes_add(notes, NOTE_ADVICE,
+              "%.3g schedules per second. A request that is silent for %" PRId64
+              " ms counts as waiting in the program.",
+              (double)schedules / (seconds > 0 ? seconds : 1), result_number(document, "quiet_ms"));
     const json_t *pool = json_object_get(document, "pool");
     int64_t clean = result_number(pool, "clean"), connections = result_number(pool, "connections");
-    if (clean > 0 && result_number(pool, "shared") > 0 &&
-        !notes_add(notes, NOTE_ADVICE,
-                   "Nothing was wrong in %" PRId64
-                   " more schedules, in which the requests took turns on the last of %" PRId64
-                   " connections of the pool.",
-                   clean, connections))
-        return false;
-    if (clean > 0 && result_number(pool, "shared") == 0 &&
-        !notes_add(notes, NOTE_ADVICE,
-                   "When only one of the %" PRId64
-                   " connections of the pool was free, the second request got it after the "
-                   "first had ended: they never took turns on it.",
-                   connections))
-        return false;
-    if (deadlocks > 0 &&
-        !notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules had a deadlock, which PostgreSQL ended.",
-                   deadlocks))
-        return false;
-    if (differed > 0 &&
-        !notes_add(notes, NOTE_WARNING,
-                   "%" PRId64 " repetition%s sent other statements than before, and ran again.", differed,
-                   differed == 1 ? "" : "s"))
-        return false;
-    return coverage >= 1 ||
-           notes_add(notes, NOTE_WARNING,
-                     "%s left schedules out: %.3g %% of the tree of schedules was searched.",
-                     json_is_true(json_object_get(document, "interrupted")) ? "The interrupt" : "A limit",
-                     100 * coverage);
+    if (clean > 0 && result_number(pool, "shared") > 0)
+        notes_add(notes, NOTE_ADVICE,
+                  "Nothing was wrong in %" PRId64
+                  " more schedules, in which the requests took turns on the last of %" PRId64
+                  " connections of the pool.",
+                  clean, connections);
+    if (clean > 0 && result_number(pool, "shared") == 0)
+        notes_add(notes, NOTE_ADVICE,
+                  "When only one of the %" PRId64
+                  " connections of the pool was free, the second request got it after the "
+                  "first had ended: they never took turns on it.",
+                  connections);
+    if (deadlocks > 0)
+        notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules had a deadlock, which PostgreSQL ended.",
+                  deadlocks);
+    if (differed > 0)
+        notes_add(notes, NOTE_WARNING,
+                  "%" PRId64 " repetition%s sent other statements than before, and ran again.", differed,
+                  differed == 1 ? "" : "s");
+    if (coverage < 1)
+        notes_add(notes, NOTE_WARNING,
+                  "%s left schedules out: %.3g %% of the tree of schedules was searched.",
+                  json_is_true(json_object_get(document, "interrupted")) ? "The interrupt" : "A limit",
+                  100 * coverage);
 }
 
-static bool add_notes(const json_t *document, struct notes *notes)
+static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows"),
                  *shown = json_object_get(document, "counterexample"), *warning;
     bool is_replay = *result_text(json_object_get(document, "settings"), "replay");
     size_t counts[VERDICT_COUNT], i;
     bool is_shown = shown && !json_is_null(shown) && !is_replay;
-    if (is_shown && result_number(shown, "replays") == 0 &&
-        !notes_add(notes, NOTE_WITNESS, "%s was not replayed: %s", result_text(shown, "schedule"),
-                   result_text(shown, "cause")))
-        return false;
-    if (is_shown && result_number(shown, "replays") > 0 &&
-        !notes_add(notes, NOTE_WITNESS, "%s replayed %" PRId64 " of %" PRId64 " times: %s",
-                   result_text(shown, "schedule"), result_number(shown, "reproduced"),
-                   result_number(shown, "replays"), result_text(shown, "cause")))
-        return false;
+    if (is_shown && result_number(shown, "replays") == 0)
+        notes_add(notes, NOTE_WITNESS, "%s was not replayed: %s", result_text(shown, "schedule"),
+                  result_text(shown, "cause"));
+    if (is_shown && result_number(shown, "replays") > 0)
+        notes_add(notes, NOTE_WITNESS, "%s replayed %" PRId64 " of %" PRId64 " times: %s",
+                  result_text(shown, "schedule"), result_number(shown, "reproduced"),
+                  result_number(shown, "replays"), result_text(shown, "cause"));
     json_array_foreach(json_object_get(document, "warnings"), i, warning) {
-        if (!notes_add(notes, NOTE_WARNING, "%s", json_string_value(warning)))
-            return false;
+        notes_add(notes, NOTE_WARNING, "%s", json_string_value(warning));
     }
-    if (!is_replay && !add_search_notes(document, notes))
-        return false;
+    if (!is_replay)
+        add_search_notes(document, notes);
     size_t failures = result_verdicts(rows, counts);
     if (is_replay)
-        return notes_add(notes, NOTE_CLOSING,
-                         failures ? "This schedule is NOT clean." : "This schedule is clean.");
-    if (failures == 0 && json_is_true(json_object_get(document, "complete")))
-        return notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean%s%s.",
-                         result_number(json_object_get(document, "settings"), "requests"),
-                         json_is_true(json_object_get(document, "polls_on"))
-                             ? ", apart from those in which a request gives up waiting"
-                             : "",
-                         result_number(document, "differed") > 0
-                             ? ", as long as the requests send what they sent the first time"
-                             : "");
-    return notes_add(notes, NOTE_CLOSING,
-                     counts[VERDICT_NOT_EXPLORED]
-                         ? "Nothing wrong was found, and this search does NOT show that the service is clean."
-                     : failures ? "The service is NOT clean."
-                                : "Every schedule that was run is clean.");
+        notes_add(notes, NOTE_CLOSING, failures ? "This schedule is NOT clean." : "This schedule is clean.");
+    else if (failures == 0 && json_is_true(json_object_get(document, "complete")))
+        notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean%s%s.",
+                  result_number(json_object_get(document, "settings"), "requests"),
+                  json_is_true(json_object_get(document, "polls_on"))
+                      ? ", apart from those in which a request gives up waiting"
+                      : "",
+                  result_number(document, "differed") > 0
+                      ? ", as long as the requests send what they sent the first time"
+                      : "");
+    else
+        notes_add(notes, NOTE_CLOSING,
+                  counts[VERDICT_NOT_EXPLORED]
+                      ? "Nothing wrong was found, and this search does NOT show that the service is clean."
+                  : failures ? "The service is NOT clean."
+                             : "Every schedule that was run is clean.");
 }
 
 const struct result_kind explore_own_result = {

@@ -351,7 +351,9 @@ static void the_closing_sentence_counts_every_verdict(void **state)
         char counted[64];
         struct notes notes = {0};
         json_t *document = json_pack("{s:[], s:[{s:s}]}", "faults", "rows", "verdict", VERDICTS[i].verdict);
-        assert_true(document && faults_result.notes(document, &notes) && notes.count > 0);
+        assert_non_null(document);
+        faults_result.notes(document, &notes);
+        assert_true(notes.count > 0);
         const char *closing = notes.item[notes.count - 1].text;
         snprintf(counted, sizeof counted, "1 row: 1 %s. %s", VERDICTS[i].verdict,
                  VERDICTS[i].expected ? "All as expected." : "NOT all as expected.");

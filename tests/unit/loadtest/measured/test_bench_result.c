@@ -25,7 +25,7 @@ static void test_both_parts_of_a_ceiling_are_told(void **state)
     json_t *document = json_pack("{s:[{s:s, s:f, s:f, s:f}]}", "ratios", "name", "redis-stock/hot",
                                  "numerator_per_s", 15000.0, "echo_per_s", 30000.0, "script_per_s", 60000.0);
     struct notes notes = {0};
-    assert_true(bench_result.notes(document, &notes));
+    bench_result.notes(document, &notes);
     assert_string_equal(
         notes.item[0].text,
         "redis-stock/hot, for comparison: the same request without the database (POST /echo) 30000/s, "
@@ -41,7 +41,7 @@ static void test_notes_count_goals_and_tell_what_is_missing(void **state)
                                  "together", 0.0, "name", "hand-over/redis-registry-shared", "together", 0.25,
                                  "name", "locks/etcd", "reached", "reason", "etcd: it is not installed");
     struct notes notes = {0};
-    assert_true(bench_result.notes(document, &notes));
+    bench_result.notes(document, &notes);
     assert_int_equal(notes.count, 3);
     assert_non_null(
         strstr(notes.item[0].text, "hand-over/redis-registry-shared: in 25 % of all acquisitions"));
