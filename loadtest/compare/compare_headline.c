@@ -31,7 +31,7 @@ static const json_t *find_failed(const json_t *rows)
     return NULL;
 }
 
-void compare_headline(const json_t *document, char *ret_headline, size_t size)
+void compare_headline(const json_t *document, FILE *out)
 {
     const json_t *rows = json_object_get(document, "rows"), *worst = NULL, *fastest = NULL, *early = NULL,
                  *failed = find_failed(rows);
@@ -48,30 +48,25 @@ void compare_headline(const json_t *document, char *ret_headline, size_t size)
             *best = row;
     }
     char rate[NUMBER_MAX];
-    size_t used = 0;
-    ret_headline[0] = 0;
     if (failed)
-        used = (size_t)snprintf(ret_headline, size, "%s is not as expected (%s)",
-                                result_text(failed, "strategy"), result_text(failed, "verdict"));
+        fprintf(out, "%s is not as expected (%s)", result_text(failed, "strategy"),
+                result_text(failed, "verdict"));
     else if (worst)
-        used = (size_t)snprintf(ret_headline, size, "%s sold %" PRId64 " of %" PRId64,
-                                result_text(worst, "strategy"), result_number(worst, "sold"),
-                                result_number(worst, "stock"));
+        fprintf(out, "%s sold %" PRId64 " of %" PRId64, result_text(worst, "strategy"),
+                result_number(worst, "sold"), result_number(worst, "stock"));
     else if (held > 0)
-        used = (size_t)snprintf(ret_headline, size, "No strategy oversold");
-    if (used == 0)
+        fputs("No strategy oversold", out);
+    else
         return;
     bool is_timed = early && rate_of(early) > 0;
     if (fastest && rate_of(fastest) > 0)
-        used += (size_t)snprintf(ret_headline + used, size - used, "; %s held at %s orders/s%s",
-                                 result_text(fastest, "strategy"), number_text(rate_of(fastest), 0, rate),
-                                 is_timed ? ", each in PostgreSQL before its answer" : "");
+        fprintf(out, "; %s held at %s orders/s%s", result_text(fastest, "strategy"),
+                number_text(rate_of(fastest), 0, rate),
+                is_timed ? ", each in PostgreSQL before its answer" : "");
     else if ((fastest || early) && !is_timed && (worst || failed))
-        used += (size_t)snprintf(ret_headline + used, size - used, "; %s sold no more than the stock",
-                                 result_text(fastest ? fastest : early, "strategy"));
+        fprintf(out, "; %s sold no more than the stock", result_text(fastest ? fastest : early, "strategy"));
     if (is_timed)
-        used += (size_t)snprintf(ret_headline + used, size - used,
-                                 "; %s answered %s orders/s and wrote them later",
-                                 result_text(early, "strategy"), number_text(rate_of(early), 0, rate));
-    snprintf(ret_headline + used, size - used, ".");
+        fprintf(out, "; %s answered %s orders/s and wrote them later", result_text(early, "strategy"),
+                number_text(rate_of(early), 0, rate));
+    fputs(".", out);
 }

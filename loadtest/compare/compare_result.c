@@ -55,30 +55,25 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
     char duration[32];
-    size_t used = 0;
-    ret_title[0] = 0;
     if (!settings)
         return;
     if (result_number(settings, "requests") > 0)
-        used += (size_t)snprintf(
-            ret_title, size, "%" PRId64 " orders of %" PRId64 " unit%s for a stock of %" PRId64,
-            result_number(settings, "requests"), result_number(settings, "quantity"),
-            result_number(settings, "quantity") == 1 ? "" : "s", result_number(settings, "stock"));
+        fprintf(out, "%" PRId64 " orders of %" PRId64 " unit%s for a stock of %" PRId64,
+                result_number(settings, "requests"), result_number(settings, "quantity"),
+                result_number(settings, "quantity") == 1 ? "" : "s", result_number(settings, "stock"));
     if (result_number(settings, "duration_ms") > 0)
-        used += (size_t)snprintf(ret_title + used, size - used, "%s %s of throughput", used ? ", then" : "",
-                                 duration_text(result_number(settings, "duration_ms"), duration));
+        fprintf(out, "%s %s of throughput", result_number(settings, "requests") > 0 ? ", then" : "",
+                duration_text(result_number(settings, "duration_ms"), duration));
     int64_t connections = result_number(settings, "connections"),
             instances = result_number(settings, "instances");
-    used += (size_t)snprintf(ret_title + used, size - used,
-                             "; %" PRId64 " connection%s to %" PRId64 " service%s", connections,
-                             connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
+    fprintf(out, "; %" PRId64 " connection%s to %" PRId64 " service%s", connections,
+            connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
     if (result_number(settings, "repeat") > 1)
-        snprintf(ret_title + used, size - used, "; rates and times are medians of %" PRId64 " runs",
-                 result_number(settings, "repeat"));
+        fprintf(out, "; rates and times are medians of %" PRId64 " runs", result_number(settings, "repeat"));
 }
 
 const struct result_kind compare_result = {

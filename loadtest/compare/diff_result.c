@@ -14,44 +14,38 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     size_t cells = json_array_size(json_object_get(document, "cells"));
-    snprintf(ret_title, size, "%s and %s differ in %zu cell%s",
-             json_string_value(json_object_get(document, "a")),
-             json_string_value(json_object_get(document, "b")), cells, cells == 1 ? "" : "s");
+    fprintf(out, "%s and %s differ in %zu cell%s", json_string_value(json_object_get(document, "a")),
+            json_string_value(json_object_get(document, "b")), cells, cells == 1 ? "" : "s");
 }
 
 /* What one strategy did: "read-write sold 400 of 100", with its rate. */
-static size_t print_outcome(const json_t *row, char *ret_text, size_t size)
+static void print_outcome(const json_t *row, FILE *out)
 {
     char sold[NUMBER_MAX], stock[NUMBER_MAX], rate[NUMBER_MAX];
     const json_t *per_s = json_object_get(row, "orders_per_s");
-    size_t used;
-    if (*result_text(row, "reason"))
-        return (size_t)snprintf(ret_text, size, "%s was not run", result_text(row, "strategy"));
-    used = (size_t)snprintf(ret_text, size, "%s sold %s of %s", result_text(row, "strategy"),
-                            number_text((double)result_number(row, "sold"), 0, sold),
-                            number_text((double)result_number(row, "stock"), 0, stock));
-    if (json_is_number(per_s) && used < size)
-        used += (size_t)snprintf(ret_text + used, size - used, " at %s orders/s",
-                                 number_text(json_number_value(per_s), 0, rate));
-    return used;
+    if (*result_text(row, "reason")) {
+        fprintf(out, "%s was not run", result_text(row, "strategy"));
+        return;
+    }
+    fprintf(out, "%s sold %s of %s", result_text(row, "strategy"),
+            number_text((double)result_number(row, "sold"), 0, sold),
+            number_text((double)result_number(row, "stock"), 0, stock));
+    if (json_is_number(per_s))
+        fprintf(out, " at %s orders/s", number_text(json_number_value(per_s), 0, rate));
 }
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
-    size_t i, used = 0;
+    size_t i;
     json_t *row;
-    ret_headline[0] = 0;
     json_array_foreach(json_object_get(document, "rows"), i, row) {
-        if (used < size && i > 0)
-            used += (size_t)snprintf(ret_headline + used, size - used, "; ");
-        if (used < size)
-            used += print_outcome(row, ret_headline + used, size - used);
+        fputs(i ? "; " : "", out);
+        print_outcome(row, out);
     }
-    if (used > 0 && used < size)
-        snprintf(ret_headline + used, size - used, ".");
+    fputs(i ? "." : "", out);
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

@@ -67,14 +67,14 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
     int64_t seed = (int64_t)json_integer_value(json_object_get(settings, "seed"));
-    snprintf(ret_title, size,
-             "Faults injected into two services under load, seed %" PRId64
-             "; the history of the clients compared with the database",
-             seed);
+    fprintf(out,
+            "Faults injected into two services under load, seed %" PRId64
+            "; the history of the clients compared with the database",
+            seed);
 }
 
 /* Names the rows that say nothing because the fault met none of their orders. */
@@ -128,7 +128,7 @@ static void add_unavailable(const json_t *rows, struct notes *notes)
     }
 }
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
     const json_t *rows = json_object_get(document, "rows"), *broken = NULL;
     size_t i, caught = 0;
@@ -141,18 +141,16 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
         acknowledged += result_number(row, "acknowledged");
     }
     char orders[NUMBER_MAX], injected[NUMBER_MAX], flaws[NUMBER_MAX + 60] = "";
-    ret_headline[0] = 0;
     if (caught > 0)
         snprintf(flaws, sizeof flaws, "; %zu %s", caught,
                  caught == 1 ? "flaw was shown" : "flaws were shown");
     if (broken)
-        snprintf(ret_headline, size, "%s under the fault %s is not as expected (%s).",
-                 result_text(broken, "strategy"), result_text(broken, "fault"),
-                 result_text(broken, "verdict"));
+        fprintf(out, "%s under the fault %s is not as expected (%s).", result_text(broken, "strategy"),
+                result_text(broken, "fault"), result_text(broken, "verdict"));
     else if (cycles > 0)
-        snprintf(ret_headline, size, "Every guarantee held in %s faults and %s acknowledged orders%s.",
-                 number_text((double)cycles, 0, injected), number_text((double)acknowledged, 0, orders),
-                 flaws);
+        fprintf(out, "Every guarantee held in %s faults and %s acknowledged orders%s.",
+                number_text((double)cycles, 0, injected), number_text((double)acknowledged, 0, orders),
+                flaws);
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

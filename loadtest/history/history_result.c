@@ -25,55 +25,50 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
-    size_t i, used = 0;
+    size_t i;
     json_t *file;
     const json_t *files = json_object_get(document, "files");
-    used = (size_t)snprintf(ret_title, size, "%zu results of %s: ", json_array_size(files),
-                            result_text(json_object_get(document, "settings"), "of"));
+    fprintf(out, "%zu results of %s: ", json_array_size(files),
+            result_text(json_object_get(document, "settings"), "of"));
     json_array_foreach(files, i, file) {
-        if (used < size)
-            used += (size_t)snprintf(ret_title + used, size - used, "%s%.60s (%.10s)", i ? ", " : "",
-                                     result_text(file, "name"), result_text(file, "at"));
+        fprintf(out, "%s%.60s (%.10s)", i ? ", " : "", result_text(file, "name"), result_text(file, "at"));
     }
 }
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
     const json_t *rows = json_object_get(document, "rows");
-    size_t i, marked = 0, unknown = 0, named = 0, used;
+    size_t i, marked = 0, unknown = 0, named = 0;
     json_t *row;
     json_array_foreach(rows, i, row) {
         marked += history_differs(row);
         unknown += history_says(row, "spread unknown");
     }
     if (marked == 0 && unknown == 0) {
-        snprintf(ret_headline, size, "No figure differs beyond the spread of the runs.");
+        fprintf(out, "No figure differs beyond the spread of the runs.");
         return;
     }
     if (marked == 0) {
-        snprintf(ret_headline, size,
-                 "No figure differs by more than its spread. %zu figure%s no stored spread.", unknown,
-                 unknown == 1 ? " has" : "s have");
+        fprintf(out, "No figure differs by more than its spread. %zu figure%s no stored spread.", unknown,
+                unknown == 1 ? " has" : "s have");
         return;
     }
-    used = (size_t)snprintf(ret_headline, size, "%zu of %zu figures differ%s beyond the spread", marked,
-                            json_array_size(rows), marked == 1 ? "s" : "");
+    fprintf(out, "%zu of %zu figures differ%s beyond the spread", marked, json_array_size(rows),
+            marked == 1 ? "s" : "");
     json_array_foreach(rows, i, row) {
-        if (!history_differs(row) || named >= NAMED_MAX || used >= size)
+        if (!history_differs(row) || named >= NAMED_MAX)
             continue;
         const json_t *change = json_object_get(row, "change_percent");
         char percent[32] = "";
         if (json_is_number(change) &&
             !strchr(result_text(row, "assessment"), ' ')) /* else it is another result's */
             snprintf(percent, sizeof percent, " by %.0f %%", fabs(json_number_value(change)));
-        used += (size_t)snprintf(ret_headline + used, size - used, "%s%.60s %s%s (%.40s)",
-                                 named++ ? ", " : ": ", result_text(row, "row"),
-                                 result_text(row, "assessment"), percent, result_text(row, "figure"));
+        fprintf(out, "%s%.60s %s%s (%.40s)", named++ ? ", " : ": ", result_text(row, "row"),
+                result_text(row, "assessment"), percent, result_text(row, "figure"));
     }
-    if (used < size)
-        snprintf(ret_headline + used, size - used, "%s.", marked > named ? " and more" : "");
+    fputs(marked > named ? " and more." : ".", out);
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

@@ -33,7 +33,7 @@ static const struct column COLUMNS[] = {
 /* clang-format on */
 
 /* Results of earlier versions, which have no such setting, were measured with the best number of workers only. */
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *workers = json_object_get(json_object_get(document, "settings"), "workers");
     char settings[60] = "";
@@ -42,8 +42,7 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
                  (long long)json_integer_value(workers));
     else if (workers)
         snprintf(settings, sizeof settings, "The service with its default settings; ");
-    snprintf(ret_title, size, "%s%soth sides measured in turn in one run; medians", settings,
-             *settings ? "b" : "B");
+    fprintf(out, "%s%soth sides measured in turn in one run; medians", settings, *settings ? "b" : "B");
 }
 
 static double real(const json_t *object, const char *key)
@@ -99,28 +98,25 @@ static void note_unavailable(struct notes *notes, const json_t *row)
                   json_string_value(json_object_get(row, "name")), reason);
 }
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
-    size_t i, goals = 0, missed = 0, used = 0;
+    size_t i, goals = 0, missed = 0;
     const json_t *row, *ratios = json_object_get(document, "ratios");
     json_array_foreach(ratios, i, row) {
         goals += json_is_boolean(json_object_get(row, "reached"));
         missed += json_is_false(json_object_get(row, "reached"));
     }
-    ret_headline[0] = 0;
     if (goals == 0)
         return;
-    used = (size_t)snprintf(ret_headline, size, "%zu of %zu goals reached", goals - missed, goals);
+    fprintf(out, "%zu of %zu goals reached", goals - missed, goals);
     size_t named = 0;
     json_array_foreach(ratios, i, row) {
-        if (json_is_false(json_object_get(row, "reached")) && named < 3 && used < size)
-            used += (size_t)snprintf(
-                ret_headline + used, size - used, "%s%s (%.2f, goal %.2f)",
-                named++ ? ", " : "; missed: ", json_string_value(json_object_get(row, "name")),
-                real(row, "value"), real(row, "goal"));
+        if (json_is_false(json_object_get(row, "reached")) && named < 3)
+            fprintf(out, "%s%s (%.2f, goal %.2f)",
+                    named++ ? ", " : "; missed: ", json_string_value(json_object_get(row, "name")),
+                    real(row, "value"), real(row, "goal"));
     }
-    if (used < size)
-        snprintf(ret_headline + used, size - used, "%s.", missed > named ? " and more" : "");
+    fputs(missed > named ? " and more." : ".", out);
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

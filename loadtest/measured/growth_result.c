@@ -29,15 +29,14 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
-    snprintf(
-        ret_title, size,
-        "The service with its default settings; %g s for each value; connections: one product; products: "
-        "%" PRId64 " connections; orders: %" PRId64 " connections and %" PRId64 " products",
-        (double)result_number(settings, "duration_ms") / 1e3, result_number(settings, "connections"),
-        result_number(settings, "connections"), result_number(settings, "products"));
+    fprintf(out,
+            "The service with its default settings; %g s for each value; connections: one product; products: "
+            "%" PRId64 " connections; orders: %" PRId64 " connections and %" PRId64 " products",
+            (double)result_number(settings, "duration_ms") / 1e3, result_number(settings, "connections"),
+            result_number(settings, "connections"), result_number(settings, "products"));
 }
 
 /* ---- notes ---------------------------------------------------------------------------------------------------- */
@@ -46,7 +45,7 @@ static const char *const STRATEGIES[] = {"atomic-statement", "select-for-update"
 
 #define STRATEGY_COUNT (sizeof STRATEGIES / sizeof STRATEGIES[0])
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
     const json_t *best = NULL;
     double most = 0;
@@ -64,11 +63,9 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
         }
     }
     char rate[NUMBER_MAX];
-    ret_headline[0] = 0;
     if (best)
-        snprintf(ret_headline, size, "%s reaches %s orders/s, with %" PRId64 " %s.",
-                 STRATEGIES[best_strategy], number_text(most, 0, rate), result_number(best, "at"),
-                 result_text(best, "axis"));
+        fprintf(out, "%s reaches %s orders/s, with %" PRId64 " %s.", STRATEGIES[best_strategy],
+                number_text(most, 0, rate), result_number(best, "at"), result_text(best, "axis"));
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

@@ -62,7 +62,7 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
     double percent = json_number_value(json_object_get(settings, "load_percent"));
@@ -74,12 +74,12 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
         snprintf(rate, sizeof rate, "%g %% of each strategy's throughput", percent);
     else
         snprintf(rate, sizeof rate, "%" PRId64 " buyers per second", result_number(settings, "rate"));
-    snprintf(ret_title, size,
-             "Open loop: %s for %s, %s, %" PRId64 " product%s; %" PRId64 " connection%s to %" PRId64
-             " service%s; latency from the arrival of each buyer",
-             rate, duration_text(result_number(settings, "duration_ms"), duration),
-             result_text(settings, "shape"), products, products == 1 ? "" : "s", connections,
-             connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
+    fprintf(out,
+            "Open loop: %s for %s, %s, %" PRId64 " product%s; %" PRId64 " connection%s to %" PRId64
+            " service%s; latency from the arrival of each buyer",
+            rate, duration_text(result_number(settings, "duration_ms"), duration),
+            result_text(settings, "shape"), products, products == 1 ? "" : "s", connections,
+            connections == 1 ? "" : "s", instances, instances == 1 ? "" : "s");
 }
 
 /* ---- notes --------------------------------------------------------------------------------------------- */
@@ -276,22 +276,21 @@ static bool is_worse(const json_t *row, const json_t *other)
 }
 
 /* The end of a headline that names the buyers whom WORST left without an answer. */
-static void print_unserved(const json_t *best, const json_t *worst, char *ret_text, size_t size)
+static void print_unserved(const json_t *best, const json_t *worst, FILE *out)
 {
     char left[NUMBER_MAX], arrivals[NUMBER_MAX], time[NUMBER_MAX];
-    size_t used = (size_t)snprintf(
-        ret_text, size, "%s left %s of %s buyers without an answer", result_text(worst, "strategy"),
-        number_text((double)unserved(worst), 0, left), count_of(worst, "arrivals", arrivals));
+    fprintf(out, "%s left %s of %s buyers without an answer", result_text(worst, "strategy"),
+            number_text((double)unserved(worst), 0, left), count_of(worst, "arrivals", arrivals));
     if (best != worst && unserved(best) > 0)
-        snprintf(ret_text + used, size - used, "; %s left %s without an answer.",
-                 result_text(best, "strategy"), number_text((double)unserved(best), 0, left));
+        fprintf(out, "; %s left %s without an answer.", result_text(best, "strategy"),
+                number_text((double)unserved(best), 0, left));
     else if (time_of(best, "p99") > 0)
-        snprintf(ret_text + used, size - used, "; 99 of 100 %s within %s ms%s%s.",
-                 best == worst ? "created orders were answered" : "buyers had their order",
-                 number_text(time_of(best, "p99"), 1, time), best == worst ? "" : " with ",
-                 best == worst ? "" : result_text(best, "strategy"));
+        fprintf(out, "; 99 of 100 %s within %s ms%s%s.",
+                best == worst ? "created orders were answered" : "buyers had their order",
+                number_text(time_of(best, "p99"), 1, time), best == worst ? "" : " with ",
+                best == worst ? "" : result_text(best, "strategy"));
     else
-        snprintf(ret_text + used, size - used, ".");
+        fputs(".", out);
 }
 
 /* Did the service answer before PostgreSQL had the orders (202)? */
@@ -306,7 +305,7 @@ static bool answered_early(const json_t *row)
     return false;
 }
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
     const json_t *rows = json_object_get(document, "rows"), *best = NULL, *worst = NULL, *oversold = NULL;
     size_t i;
@@ -320,27 +319,21 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
         worst = !worst || is_worse(row, worst) ? row : worst;
     }
     char few[NUMBER_MAX], many[NUMBER_MAX];
-    size_t used = 0;
-    ret_headline[0] = 0;
     if (oversold)
-        used = (size_t)snprintf(ret_headline, size, "%s sold %s units beyond the stock. ",
-                                result_text(oversold, "strategy"), count_of(oversold, "oversold", few));
+        fprintf(out, "%s sold %s units beyond the stock. ", result_text(oversold, "strategy"),
+                count_of(oversold, "oversold", few));
     if (worst && unserved(worst) > 0)
-        print_unserved(best, worst, ret_headline + used, size - used);
+        print_unserved(best, worst, out);
     else if (best && best == worst)
-        snprintf(ret_headline + used, size - used,
-                 "%s: half of the buyers had their order within %s ms, 99 of 100 within %s ms.",
-                 result_text(best, "strategy"), number_text(time_of(best, "p50"), 1, few),
-                 number_text(time_of(best, "p99"), 1, many));
+        fprintf(out, "%s: half of the buyers had their order within %s ms, 99 of 100 within %s ms.",
+                result_text(best, "strategy"), number_text(time_of(best, "p50"), 1, few),
+                number_text(time_of(best, "p99"), 1, many));
     else if (best)
-        snprintf(ret_headline + used, size - used,
-                 "99 of 100 buyers had their order within %s ms with %s, and within %s ms with %s.",
-                 number_text(time_of(best, "p99"), 1, few), result_text(best, "strategy"),
-                 number_text(time_of(worst, "p99"), 1, many), result_text(worst, "strategy"));
-    used = strlen(ret_headline);
+        fprintf(out, "99 of 100 buyers had their order within %s ms with %s, and within %s ms with %s.",
+                number_text(time_of(best, "p99"), 1, few), result_text(best, "strategy"),
+                number_text(time_of(worst, "p99"), 1, many), result_text(worst, "strategy"));
     if (answered_early(best))
-        snprintf(ret_headline + used, size - used, " %s answered before PostgreSQL had the orders.",
-                 result_text(best, "strategy"));
+        fprintf(out, " %s answered before PostgreSQL had the orders.", result_text(best, "strategy"));
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

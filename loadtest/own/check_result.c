@@ -27,16 +27,16 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
     int64_t instances = result_number(settings, "instances");
-    snprintf(ret_title, size,
-             "%.200s: stock %" PRId64 ", %" PRId64 " requests over %" PRId64 " connections, %" PRId64
-             " instance%s",
-             result_text(settings, "file"), result_number(settings, "stock"),
-             result_number(settings, "requests"), result_number(settings, "connections"), instances,
-             instances == 1 ? "" : "s");
+    fprintf(out,
+            "%.200s: stock %" PRId64 ", %" PRId64 " requests over %" PRId64 " connections, %" PRId64
+            " instance%s",
+            result_text(settings, "file"), result_number(settings, "stock"),
+            result_number(settings, "requests"), result_number(settings, "connections"), instances,
+            instances == 1 ? "" : "s");
 }
 
 /* Buyers who were refused, and requests that failed. */
@@ -105,7 +105,7 @@ static void add_row_notes(const json_t *row, struct notes *notes)
     add_service_notes(row, notes);
 }
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
     const json_t *rows = json_object_get(document, "rows"), *worst = NULL;
     size_t i, oversold = 0;
@@ -115,13 +115,12 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
             worst = row;
         oversold += result_number(row, "oversold") > 0;
     }
-    ret_headline[0] = 0;
     if (worst)
-        snprintf(ret_headline, size,
-                 "The service oversold in %zu of %zu runs: it sold up to %" PRId64
-                 " units beyond the stock of %" PRId64 ".",
-                 oversold, json_array_size(rows), result_number(worst, "oversold"),
-                 result_number(json_object_get(document, "settings"), "stock"));
+        fprintf(out,
+                "The service oversold in %zu of %zu runs: it sold up to %" PRId64
+                " units beyond the stock of %" PRId64 ".",
+                oversold, json_array_size(rows), result_number(worst, "oversold"),
+                result_number(json_object_get(document, "settings"), "stock"));
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

@@ -298,7 +298,7 @@ static const char *headline(const struct result_table *table, char *buffer, size
 {
     buffer[0] = 0;
     if (table->kind->headline)
-        table->kind->headline(table->document, buffer, size);
+        (void)table_sentence(table->kind->headline, table->document, buffer, size);
     for (size_t i = table->notes.count; i > 0 && !buffer[0]; i--)
         if (table->notes.item[i - 1].kind == NOTE_CLOSING)
             snprintf(buffer, size, "%s", table->notes.item[i - 1].text);

@@ -30,6 +30,18 @@ static void limit_closing(struct notes *notes)
         notes_add(notes, NOTE_CLOSING, "%s", ONLY);
 }
 
+bool table_sentence(void (*write)(const json_t *document, FILE *out), const json_t *document, char *ret_text,
+                    size_t size)
+{
+    memset(ret_text, 0, size);
+    FILE *out = fmemopen(ret_text, size - 1, "w");
+    if (!out)
+        return false;
+    write(document, out);
+    (void)fclose(out); /* fails if the text is longer */
+    return true;
+}
+
 bool table_open(const struct result_kind *kind, const json_t *document, struct result_table *ret_table)
 {
     struct result_table table = {
@@ -41,7 +53,7 @@ bool table_open(const struct result_kind *kind, const json_t *document, struct r
         complain("the stored result has no array '%s'", kind->rows);
         return false;
     }
-    kind->title(document, table.title, sizeof table.title);
+    table.notes.failed = !table_sentence(kind->title, document, table.title, sizeof table.title);
     kind->notes(document, &table.notes);
     if (json_is_true(json_object_get(document, "interrupted")))
         limit_closing(&table.notes);

@@ -50,11 +50,10 @@ struct result_kind {
     size_t column_count;
     /* The paths of the columns that a report shows first, most important first, ended by NULL. NULL: all columns. */
     const char *const *key_columns;
-    /* Writes what was done, in words without a full stop, into RET_TITLE of SIZE bytes. */
-    void (*title)(const json_t *document, char *ret_title, size_t size);
-    /* Writes what was found, in one sentence with a full stop, into RET_HEADLINE of SIZE bytes; "" for nothing to say. NULL:
-     * the closing note says it. */
-    void (*headline)(const json_t *document, char *ret_headline, size_t size);
+    /* Writes what was done, in words without a full stop. */
+    void (*title)(const json_t *document, FILE *out);
+    /* Writes what was found, in one sentence with a full stop, or nothing: then, and if this is NULL, the closing note says it. */
+    void (*headline)(const json_t *document, FILE *out);
     notes_fn *notes;
     /* The pictures of a report, as charts_take returns them; NULL when out of memory. NULL in place of the function: none. */
     json_t *(*charts)(const json_t *document);
@@ -89,6 +88,10 @@ struct cell_style {
 bool table_open(const struct result_kind *kind, const json_t *document, struct result_table *ret_table);
 void table_close(struct result_table *table);
 
+/* Writes what WRITE, the title or the headline of a kind, says of DOCUMENT into RET_TEXT (SIZE bytes; cut off if it is longer).
+ * False: out of memory. */
+bool table_sentence(void (*write)(const json_t *document, FILE *out), const json_t *document, char *ret_text,
+                    size_t size);
 const char *table_heading(const struct result_table *table, const struct column *column);
 /* The cell's value, NULL where the row has none. */
 const json_t *cell_value(const struct column *column, const json_t *row);

@@ -31,14 +31,14 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
-    snprintf(ret_title, size,
-             "One service, %" PRId64
-             " connections, one strategy after another; an audit after each stock of at most %" PRId64
-             " units",
-             result_number(settings, "connections"), result_number(settings, "slice"));
+    fprintf(out,
+            "One service, %" PRId64
+            " connections, one strategy after another; an audit after each stock of at most %" PRId64
+            " units",
+            result_number(settings, "connections"), result_number(settings, "slice"));
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

@@ -36,10 +36,10 @@ json_t *permutation_row_new(json_t *events, const char *broken)
                      verdict_name(broken ? VERDICT_INVARIANT : VERDICT_OK), "events", events);
 }
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
-    snprintf(ret_title, size, "%.200s: the permutations of the file",
-             result_text(json_object_get(document, "settings"), "file"));
+    fprintf(out, "%.200s: the permutations of the file",
+            result_text(json_object_get(document, "settings"), "file"));
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

@@ -18,16 +18,15 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
     int64_t schedules = result_number(document, "schedules");
-    snprintf(ret_title, size,
-             "%.200s: %" PRId64 " schedule%s%s of %" PRId64 " sessions, %" PRId64 " different outcome%s",
-             result_text(settings, "file"), schedules, schedules == 1 ? "" : "s",
-             json_is_true(json_object_get(document, "complete")) ? ", all" : "",
-             result_number(settings, "sessions"), result_number(document, "outcomes"),
-             result_number(document, "outcomes") == 1 ? "" : "s");
+    fprintf(out, "%.200s: %" PRId64 " schedule%s%s of %" PRId64 " sessions, %" PRId64 " different outcome%s",
+            result_text(settings, "file"), schedules, schedules == 1 ? "" : "s",
+            json_is_true(json_object_get(document, "complete")) ? ", all" : "",
+            result_number(settings, "sessions"), result_number(document, "outcomes"),
+            result_number(document, "outcomes") == 1 ? "" : "s");
 }
 
 static void add_row_notes(const json_t *row, struct notes *notes)
@@ -57,9 +56,9 @@ static void add_closing_of_all(const json_t *rows, struct notes *notes)
         if (strcmp(outcome, "serial") != 0 && used < sizeof errors)
             used += (size_t)snprintf(errors + used, sizeof errors - used, "%s%s", used ? ", " : "", outcome);
     }
-    notes_add(
-        notes, NOTE_CLOSING, "No anomaly: every schedule has the outcome of a serial execution%s%s%s.",
-        used ? ", or of one without the transactions that the server ended (" : "", errors, used ? ")" : "");
+    notes_add(notes, NOTE_CLOSING, "No anomaly: every schedule has the outcome of a serial execution%s%s%s.",
+              used ? ", or of one without the transactions that the server ended (" : "", errors,
+              used ? ")" : "");
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

@@ -76,29 +76,27 @@ static const json_t *three_orders_of(const json_t *document)
     return NULL;
 }
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
     const char *quantities = json_string_value(json_object_get(settings, "quantities"));
-    size_t used = 0;
     if (result_number(settings, "sample") > 0)
-        used = (size_t)snprintf(ret_title, size, "%" PRId64 " random schedules (seed %" PRId64 ")",
-                                result_number(settings, "sample"), result_number(settings, "seed"));
+        fprintf(out, "%" PRId64 " random schedules (seed %" PRId64 ")", result_number(settings, "sample"),
+                result_number(settings, "seed"));
     else
-        used = (size_t)snprintf(ret_title, size, "Every schedule");
-    used += (size_t)snprintf(
-        ret_title + used, size - used, " of %" PRId64 " orders (quantity %s) with a stock of %" PRId64,
-        result_number(settings, "actors"), quantities ? quantities : "?", result_number(settings, "stock"));
-    if (json_is_true(json_object_get(settings, "larger_orders")) && used < size)
-        used += (size_t)snprintf(ret_title + used, size - used,
-                                 "; then of 2 orders (quantity 2) with a stock of 3");
+        fprintf(out, "Every schedule");
+    fprintf(out, " of %" PRId64 " orders (quantity %s) with a stock of %" PRId64,
+            result_number(settings, "actors"), quantities ? quantities : "?",
+            result_number(settings, "stock"));
+    if (json_is_true(json_object_get(settings, "larger_orders")))
+        fprintf(out, "; then of 2 orders (quantity 2) with a stock of 3");
     const json_t *three = three_orders_of(document);
-    if (three && used < size)
-        snprintf(ret_title + used, size - used, "; of fair locks also of 3 orders with at most %s",
-                 result_number(three, "bound") == 2 ? "two preemptions" : "one preemption");
+    if (three)
+        fprintf(out, "; of fair locks also of 3 orders with at most %s",
+                result_number(three, "bound") == 2 ? "two preemptions" : "one preemption");
 }
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
     const json_t *rows = json_object_get(document, "rows"), *worst = NULL;
     size_t i, counts[VERDICT_COUNT], kept = 0, safe = 0;
@@ -110,17 +108,15 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
         safe += is_safe;
         kept += is_safe && result_number(row, "oversold") == 0;
     }
-    ret_headline[0] = 0;
     if (result_verdicts(rows, counts) > 0 || !worst || kept < safe)
         return; /* the closing note says it */
-    size_t used = (size_t)snprintf(ret_headline, size, "%s oversold in %" PRId64 " of %" PRId64 " schedules",
-                                   result_text(worst, "strategy"), result_number(worst, "oversold"),
-                                   result_number(worst, "schedules"));
+    fprintf(out, "%s oversold in %" PRId64 " of %" PRId64 " schedules", result_text(worst, "strategy"),
+            result_number(worst, "oversold"), result_number(worst, "schedules"));
     if (safe == 1)
-        used += (size_t)snprintf(ret_headline + used, size - used, "; 1 strategy never did");
+        fprintf(out, "; 1 strategy never did");
     else if (safe > 1)
-        used += (size_t)snprintf(ret_headline + used, size - used, "; %zu strategies never did", safe);
-    snprintf(ret_headline + used, size - used, ".");
+        fprintf(out, "; %zu strategies never did", safe);
+    fprintf(out, ".");
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

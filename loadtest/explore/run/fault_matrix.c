@@ -153,13 +153,12 @@ json_t *fault_matrix_new(json_t *const *results, const char *const *names, size_
 
 /* ---- words --------------------------------------------------------------------------------------------- */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
-    snprintf(ret_title, size,
-             "%zu explorations of %" PRId64 " orders with a stock of %" PRId64 ", with different faults",
-             json_array_size(json_object_get(settings, "files")), result_number(settings, "actors"),
-             result_number(settings, "stock"));
+    fprintf(out, "%zu explorations of %" PRId64 " orders with a stock of %" PRId64 ", with different faults",
+            json_array_size(json_object_get(settings, "files")), result_number(settings, "actors"),
+            result_number(settings, "stock"));
 }
 
 /* What a strategy showed with all faults together. */
@@ -188,7 +187,7 @@ static bool begins(const json_t *rows, size_t i)
     return result_find(rows, strategy) == json_array_get(rows, i);
 }
 
-static void print_headline(const json_t *document, char *ret_headline, size_t size)
+static void print_headline(const json_t *document, FILE *out)
 {
     const json_t *rows = json_object_get(document, "rows");
     size_t i, strategies = 0, bad = 0, clean = 0;
@@ -201,9 +200,8 @@ static void print_headline(const json_t *document, char *ret_headline, size_t si
         bad += summary.bad;
         clean += !summary.bad && summary.searched;
     }
-    snprintf(ret_headline, size,
-             "%zu of %zu strategies have bad schedules; %zu have none, with any of these faults.", bad,
-             strategies, clean);
+    fprintf(out, "%zu of %zu strategies have bad schedules; %zu have none, with any of these faults.", bad,
+            strategies, clean);
 }
 
 static void add_notes(const json_t *document, struct notes *notes)

@@ -146,7 +146,7 @@ static const struct column COLUMNS[] = {
 };
 /* clang-format on */
 
-static void print_title(const json_t *document, char *ret_title, size_t size)
+static void print_title(const json_t *document, FILE *out)
 {
     const json_t *settings = json_object_get(document, "settings");
     int64_t schedules = result_number(document, "schedules"), requests = result_number(settings, "requests"),
@@ -158,10 +158,9 @@ static void print_title(const json_t *document, char *ret_title, size_t size)
     else
         snprintf(what, sizeof what, "%" PRId64 " schedule%s%s", schedules, schedules == 1 ? "" : "s",
                  json_is_true(json_object_get(document, "complete")) ? ", all" : "");
-    snprintf(ret_title, size,
-             "%.150s: %s of %" PRId64 " requests for a stock of %" PRId64 ", %" PRId64 " instance%s",
-             result_text(settings, "file"), what, requests, result_number(settings, "stock"), instances,
-             instances == 1 ? "" : "s");
+    fprintf(out, "%.150s: %s of %" PRId64 " requests for a stock of %" PRId64 ", %" PRId64 " instance%s",
+            result_text(settings, "file"), what, requests, result_number(settings, "stock"), instances,
+            instances == 1 ? "" : "s");
 }
 
 static void add_search_notes(const json_t *document, struct notes *notes)

@@ -7,7 +7,7 @@ static void assert_title(json_t *settings, const char *expected)
 {
     char title[200];
     json_t *document = json_pack("{s:o}", "settings", settings);
-    bench_result.title(document, title, sizeof title);
+    assert_true(table_sentence(bench_result.title, document, title, sizeof title));
     assert_string_equal(title, expected);
     json_decref(document);
 }

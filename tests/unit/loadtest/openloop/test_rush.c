@@ -169,14 +169,14 @@ static void test_the_headline_counts_who_got_no_answer(void **state)
         for (size_t j = 0; j < 2 && CASES[i].rows[j].strategy; j++)
             json_array_append_new(rows, row_of(&CASES[i].rows[j]));
         json_auto_t *document = json_pack("{s:O}", "rows", rows);
-        rush_result.headline(document, headline, sizeof headline);
+        assert_true(table_sentence(rush_result.headline, document, headline, sizeof headline));
         assert_string_equal(headline, CASES[i].headline);
     }
     /* One that answered nobody has no percentiles. */
     char headline[256];
     json_auto_t *none = json_pack("{s:[{s:s, s:i, s:i, s:{s:n}}]}", "rows", "strategy", "a", "arrivals", 1200,
                                   "answered", 0, "latency_ms", "p99");
-    rush_result.headline(none, headline, sizeof headline);
+    assert_true(table_sentence(rush_result.headline, none, headline, sizeof headline));
     assert_string_equal(headline, "a left 1,200 of 1,200 buyers without an answer.");
 }
 
