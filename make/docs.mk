@@ -83,9 +83,10 @@ $(BUILD)/peers/shop.jar: samples/java/Shop.java make/docs.mk
 # CONNECTIONS, PRODUCTS and ORDERS are the largest values. DURATION is the length of each measurement.
 GROWTH_LIMITS = $(if $(CONNECTIONS),--connections $(CONNECTIONS)) $(if $(PRODUCTS),--products $(PRODUCTS)) \
                 $(if $(ORDERS),--orders $(ORDERS)) $(if $(DURATION),--duration $(DURATION))
+# CONNECTIONS is also a setting of the service, which must have its default.
 bench-growth: programs ## measure how speed changes with connections, products and stored orders, for docs/performance.md (options: CONNECTIONS=4 PRODUCTS=10 ORDERS=10000000 DURATION=1s)
 	@mkdir -p docs/results
-	BUILD=$(BUILD) bench/growth $(GROWTH_LIMITS) --export-json docs/results/growth.json
+	env -u CONNECTIONS BUILD=$(BUILD) bench/growth $(GROWTH_LIMITS) --export-json docs/results/growth.json
 	$(MAKE_NOW) growth-table draw-growth
 
 growth-table: programs

@@ -295,6 +295,13 @@ def test_bench_prints_its_ratios():
     assert redis["denominator_per_s"] == pytest.approx(ceiling) and redis["value"] > 0, redis
 
 
+def test_a_limit_of_growth_is_no_setting_of_its_service():
+    """make passes the variables of its command line on, and a service with one connection answers no second one."""
+    line = next(line for line in run("make", "-n", "bench-growth", "CONNECTIONS=1").stdout.splitlines() if "bench/growth" in line)
+    without = line.replace("bench/growth", "printenv CONNECTIONS || echo none #")
+    assert run("env", "CONNECTIONS=1", "sh", "-c", without).stdout == "none\n", line
+
+
 @pytest.mark.long
 def test_growth_measures_every_value_and_draws_it(tmp_path):
     plot = tmp_path / "growth.svg"
