@@ -35,7 +35,7 @@ static json_t *load(const char *path)
     return document;
 }
 
-static int begin(void *context, const struct texts *files)
+static int report_begin(void *context, const struct texts *files)
 {
     const struct output_settings *settings = context;
     json_t *results[HISTORY_MAX] = {NULL};
@@ -68,7 +68,7 @@ static const struct command COMMAND = {
             .example = "loadtest report before.json after.json --export-html difference.html",
             .groups = {{&output_options, 0}},
         },
-    .begin = begin,
+    .begin = report_begin,
 };
 
 int report_main(int argc, char **argv)

@@ -99,7 +99,7 @@ static void renew(struct renewer *renewer, struct lease *lease, struct handle **
         lease->due_us = monotonic_us() + (status == LOCK_OK ? a_third_us(lease) : a_third_us(lease) / 8);
 }
 
-static void *run(void *arg)
+static void *renew_leases(void *arg)
 {
     struct renewer *renewer = arg;
     struct handle *handles = NULL;
@@ -135,7 +135,7 @@ static struct renewer *renewer_of(const struct lock_server *server)
         return renewer;
     renewer->server = server;
     pthread_cond_init(&renewer->changed, NULL);
-    if (pthread_create(&thread, NULL, run, renewer) != 0) {
+    if (pthread_create(&thread, NULL, renew_leases, renewer) != 0) {
         pthread_cond_destroy(&renewer->changed);
         free(renewer);
         return NULL;

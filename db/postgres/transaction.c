@@ -100,8 +100,8 @@ static enum db_status exchange_behind(struct db *db, int64_t until_us, PGresult 
 }
 
 /* As db_run. *ret_reply is about what was sent, if anything. */
-static enum db_status run(struct db *db, const struct statement *statement, const char *const *values,
-                          PGresult **ret_result, struct reply *ret_reply)
+static enum db_status run_statement(struct db *db, const struct statement *statement,
+                                    const char *const *values, PGresult **ret_result, struct reply *ret_reply)
 {
     *ret_result = NULL;
     *ret_reply = (struct reply){.failed_at = -1};
@@ -115,7 +115,7 @@ enum db_status db_run(struct db *db, const struct statement *statement, const ch
                       PGresult **ret_result)
 {
     struct reply reply;
-    return run(db, statement, values, ret_result, &reply);
+    return run_statement(db, statement, values, ret_result, &reply);
 }
 
 enum db_status db_run_once(struct db *db, const struct statement *statement, const char *const *values,
@@ -123,7 +123,7 @@ enum db_status db_run_once(struct db *db, const struct statement *statement, con
 {
     bool connected = db->pg != NULL;
     struct reply reply;
-    enum db_status status = run(db, statement, values, ret_result, &reply);
+    enum db_status status = run_statement(db, statement, values, ret_result, &reply);
     if (status != DB_AWAY || !connected)
         return status;
     /* A statement that the server answered with an error was not committed. COMMIT itself may fail with an error after

@@ -69,7 +69,7 @@ struct before {
 };
 
 /* Opens the transaction and keeps orders out of the product. */
-static enum db_status begin(struct db *db, int64_t id, struct before *ret_before)
+static enum db_status begin_change(struct db *db, int64_t id, struct before *ret_before)
 {
     const char *const values[] = {DB_NUMBER(id)};
     AUTO_RESULT row = NULL;
@@ -92,7 +92,7 @@ enum db_status products_put(struct db *db, int64_t id, const char *name, const c
 {
     struct before before;
     int64_t to_come = 0; /* units of orders that are taken already, and will take them from the new stock */
-    enum db_status status = begin(db, id, &before);
+    enum db_status status = begin_change(db, id, &before);
     *ret_change = before.found ? PRODUCT_CHANGED : PRODUCT_CREATED;
     if (status == DB_OK && (before.in_redis || stock->kind == STOCK_REDIS)) {
         if (!keeper->forget(keeper, id, before.epoch, &to_come))
@@ -123,7 +123,7 @@ enum db_status products_reset(struct db *db, int64_t id, const struct stock *sto
                                                     &ST_RESET_PRODUCT};
     struct before before;
     int64_t to_come = 0;
-    enum db_status status = begin(db, id, &before);
+    enum db_status status = begin_change(db, id, &before);
     *ret_change = before.found ? PRODUCT_CHANGED : PRODUCT_MISSING;
     if (status == DB_OK && before.found && (before.in_redis || stock->kind == STOCK_REDIS) &&
         !keeper->forget(keeper, id, before.epoch, &to_come))

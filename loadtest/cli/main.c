@@ -66,7 +66,7 @@ static int (*explorer_of(int argc, char **argv))(int, char **)
     return explore_main;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     if (argc < 2) {
         print_usage(stderr);
@@ -97,7 +97,7 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int status = run(argc, argv);
+    int status = run_command(argc, argv);
     errno = 0; /* an earlier write may have failed: then its reason is no longer known */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;

@@ -56,7 +56,7 @@ static bool parse_phases(const char *list, struct plan *plan)
     return false;
 }
 
-static int begin(void *context, const struct texts *operands)
+static int compare_begin(void *context, const struct texts *operands)
 {
     struct compare_settings *settings = context;
     (void)operands;
@@ -71,7 +71,7 @@ static int begin(void *context, const struct texts *operands)
     return COMMAND_GOES_ON;
 }
 
-static int run(struct testbed *testbed, const json_t *strategies, void *context)
+static int compare_run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct compare_settings *settings = context;
     json_auto_t *rows = comparison_run(&settings->comparison, testbed, strategies);
@@ -99,8 +99,8 @@ static const struct command COMMAND = {
                        {&comparison_options, AT(comparison)},
                        {&output_options, AT(output)}},
         },
-    .begin = begin,
-    .run = run,
+    .begin = compare_begin,
+    .run = compare_run,
     .testbed = AT(comparison.testbed),
 };
 

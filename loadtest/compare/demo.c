@@ -107,7 +107,7 @@ static void print_failures(const json_t *rows)
     }
 }
 
-static int begin(void *context, const struct texts *operands)
+static int demo_begin(void *context, const struct texts *operands)
 {
     struct demo_settings *settings = context;
     (void)operands;
@@ -130,7 +130,7 @@ static int write_json(const struct demo_settings *settings, struct testbed *test
     return written ? ENDED_AS_EXPECTED : ENDED_ENVIRONMENT;
 }
 
-static int run(struct testbed *testbed, const json_t *strategies, void *context)
+static int demo_run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct demo_settings *settings = context;
     const struct plan *plan = &settings->comparison.plan;
@@ -173,8 +173,8 @@ static const struct command COMMAND = {
                        {&testbed_options, AT(comparison.testbed)},
                        {&comparison_options, AT(comparison)}},
         },
-    .begin = begin,
-    .run = run,
+    .begin = demo_begin,
+    .run = demo_run,
     .testbed = AT(comparison.testbed),
 };
 

@@ -132,7 +132,7 @@ static int diff_stored(const struct diff_settings *settings)
                       settings);
 }
 
-static int begin(void *context, const struct texts *operands)
+static int diff_begin(void *context, const struct texts *operands)
 {
     struct diff_settings *settings = context;
     if (!comparison_settle(&settings->comparison) || !output_valid(&settings->output))
@@ -145,7 +145,7 @@ static int begin(void *context, const struct texts *operands)
     return COMMAND_GOES_ON;
 }
 
-static int run(struct testbed *testbed, const json_t *strategies, void *context)
+static int diff_run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct diff_settings *settings = context;
     json_auto_t *rows = comparison_run(&settings->comparison, testbed, strategies);
@@ -172,8 +172,8 @@ static const struct command COMMAND = {
                        {&comparison_options, AT(comparison)},
                        {&output_options, AT(output)}},
         },
-    .begin = begin,
-    .run = run,
+    .begin = diff_begin,
+    .run = diff_run,
     .testbed = AT(comparison.testbed),
 };
 

@@ -280,7 +280,7 @@ static int faults_in(struct fault_testbed *testbed, const struct faults_settings
     return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
-static int begin(void *context, const struct texts *operands)
+static int faults_begin(void *context, const struct texts *operands)
 {
     struct faults_settings *settings = context;
     (void)operands;
@@ -295,7 +295,7 @@ static int begin(void *context, const struct texts *operands)
     return valid ? COMMAND_GOES_ON : ENDED_USAGE;
 }
 
-static int run(void *context)
+static int faults_run(void *context)
 {
     const struct faults_settings *settings = context;
     struct fault_testbed testbed;
@@ -322,8 +322,8 @@ static const struct command COMMAND = {
             .example = "loadtest faults --faults kill --strategies redis-lock --cycles 20",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
-    .begin = begin,
-    .run_alone = run,
+    .begin = faults_begin,
+    .run_alone = faults_run,
 };
 
 int faults_main(int argc, char **argv)

@@ -64,7 +64,7 @@ static const struct option_rows OPTIONS = OPTION_ROWS("What to run", ROWS);
 
 /* ---- settings ------------------------------------------------------------------------------------------ */
 
-static int begin(void *context, const struct texts *operands)
+static int rush_begin(void *context, const struct texts *operands)
 {
     struct rush_settings *settings = context;
     struct rush_plan *plan = &settings->plan;
@@ -130,7 +130,7 @@ static json_t *run_strategy(const void *context, struct testbed *testbed, const 
     return row;
 }
 
-static int run(struct testbed *testbed, const json_t *strategies, void *context)
+static int rush_all(struct testbed *testbed, const json_t *strategies, void *context)
 {
     const struct rush_settings *settings = context;
     json_auto_t *rows = measure_strategies(testbed, 0, strategies, 1, run_strategy, settings);
@@ -157,8 +157,8 @@ static const struct command COMMAND = {
             .example = "loadtest rush --strategies optimistic --shape flash --rate 500",
             .groups = {{&OPTIONS, 0}, {&testbed_options, AT(testbed)}, {&output_options, AT(output)}},
         },
-    .begin = begin,
-    .run = run,
+    .begin = rush_begin,
+    .run = rush_all,
     .testbed = AT(testbed),
 };
 

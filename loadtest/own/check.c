@@ -51,7 +51,7 @@ static int64_t default_stock(int64_t units)
     return check_default_stock(units, 100 / units > ORDERS_LEAST ? 100 / units : ORDERS_LEAST);
 }
 
-static int begin(void *context, const struct texts *operands)
+static int check_begin(void *context, const struct texts *operands)
 {
     struct check_settings *settings = context;
     if (!output_valid(&settings->output))
@@ -256,7 +256,7 @@ static int run_all(struct check *check)
     return ENDED_ENVIRONMENT;
 }
 
-static int run(void *context)
+static int check_run(void *context)
 {
     const struct check_settings *settings = context;
     struct check *check = calloc(1, sizeof *check);
@@ -313,8 +313,8 @@ static const struct command COMMAND = {
             .example = "loadtest check shop.json --instances 2 --repeat 3 --export-junit check.xml",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
-    .begin = begin,
-    .run_alone = run,
+    .begin = check_begin,
+    .run_alone = check_run,
 };
 
 int check_main(int argc, char **argv)

@@ -49,7 +49,7 @@ static json_t *settings_json(const struct soak_settings *settings)
 }
 
 /* The document to go on with: that of the file, or a new one. */
-static int begin(void *context, const struct texts *operands)
+static int soak_begin(void *context, const struct texts *operands)
 {
     struct soak_settings *settings = context;
     (void)operands;
@@ -104,7 +104,7 @@ static bool sell_under(struct testbed *testbed, const struct soak_settings *sett
     return keep(settings, document);
 }
 
-static int run(struct testbed *testbed, const json_t *strategies, void *context)
+static int soak_run(struct testbed *testbed, const json_t *strategies, void *context)
 {
     struct soak_settings *settings = context;
     json_t *document = settings->document;
@@ -144,8 +144,8 @@ static const struct command COMMAND = {
             .example = "loadtest soak --strategies atomic-decrement --orders 100000",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
-    .begin = begin,
-    .run = run,
+    .begin = soak_begin,
+    .run = soak_run,
     .testbed = AT(testbed),
 };
 

@@ -178,7 +178,7 @@ static int run_search(struct spec_run *run)
 
 /* ---- the command --------------------------------------------------------------------------------------- */
 
-static int begin(void *context, const struct texts *operands)
+static int spec_begin(void *context, const struct texts *operands)
 {
     struct spec_settings *settings = context;
     settings->path = operands->item[0];
@@ -291,6 +291,6 @@ static int run_command_of(void *context)
 int spec_main(int argc, char **argv)
 {
     struct spec_settings settings = SPEC_DEFAULTS;
-    const struct command command = {.line = spec_line, .begin = begin, .run_alone = run_command_of};
+    const struct command command = {.line = spec_line, .begin = spec_begin, .run_alone = run_command_of};
     return run_command(&command, argc, argv, &settings);
 }

@@ -37,7 +37,7 @@ static struct exchange *next(struct worker *worker)
     return x ? x : queue_pop(queue);
 }
 
-static void *run(void *arg)
+static void *work_until_end(void *arg)
 {
     struct worker *worker = arg;
     struct exchange *x;
@@ -60,7 +60,7 @@ static bool start(struct worker *worker, struct service *service, enum lane lane
     worker->service = service;
     worker->lane = lane;
     worker->db = db_new(service->config.database_url, name);
-    return worker->db && pthread_create(&worker->thread, NULL, run, worker) == 0;
+    return worker->db && pthread_create(&worker->thread, NULL, work_until_end, worker) == 0;
 }
 
 static void join(struct service *service, int count, bool of_holds)

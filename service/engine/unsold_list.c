@@ -77,7 +77,7 @@ static void log_fate(const struct unsold *unsold, enum unsold_fate fate)
                  (long long)unsold->quantity, texts[fate]);
 }
 
-static void *run(void *context)
+static void *refresh_until_end(void *context)
 {
     struct unsold_list *list = context;
     struct unsold unsold;
@@ -117,7 +117,7 @@ struct unsold_list *unsold_list_start(const char *database_url, const char *inst
     pthread_cond_init(&list->changed, NULL);
     list->instance = instance;
     list->db = db_new(database_url, "oversell unsold");
-    if (list->db && pthread_create(&list->thread, NULL, run, list) == 0)
+    if (list->db && pthread_create(&list->thread, NULL, refresh_until_end, list) == 0)
         return list;
     list_free(list);
     return NULL;

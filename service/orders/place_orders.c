@@ -27,8 +27,8 @@ struct order_work {
 };
 
 /* Fills in all that the engine and the observer need to know, except the lock and the connection to Redis. */
-static void begin(struct order_job *job, const struct order_batch *batch, const struct order_worker *worker,
-                  int64_t now_us)
+static void begin_order(struct order_job *job, const struct order_batch *batch,
+                        const struct order_worker *worker, int64_t now_us)
 {
     const struct order_pipeline *pipeline = worker->pipeline;
     const struct settings *settings = &batch->settings;
@@ -137,7 +137,7 @@ static void place_at_once(struct order_job *const *jobs, size_t count, const str
     struct placing *placings[ORDER_BATCH_MAX] = {&jobs[0]->work->placing}; /* there is at least one */
     int64_t now_us = monotonic_us();
     for (size_t i = 0; i < count; i++) {
-        begin(jobs[i], batch, worker, now_us);
+        begin_order(jobs[i], batch, worker, now_us);
         placings[i] = &jobs[i]->work->placing;
         placings[i]->lock = lock;
         placings[i]->redis = redis;
@@ -207,7 +207,7 @@ static void place_in_turn(struct order_job *const *jobs, size_t count, struct or
     for (size_t i = 0; i < count; i++) {
         struct order_job *job = jobs[i];
         struct placing *placing = &job->work->placing;
-        begin(job, batch, worker, monotonic_us());
+        begin_order(job, batch, worker, monotonic_us());
         placing->on_done = on_done;
         place(&placing, 1, LOCK_OK);
         while (finished <= i && jobs[finished]->work->placing.end != END_SENT)

@@ -348,7 +348,7 @@ static void drain(struct writer *writer)
     (void)redis_stream_sweep(writer->stock, writer->consumer, FORGOTTEN_MS);
 }
 
-static void *run(void *arg)
+static void *write_orders(void *arg)
 {
     struct writer *writer = arg;
     while (!is_stopping(writer)) {
@@ -393,7 +393,7 @@ bool writer_start(const char *database_url, const char *instance, struct order_i
              (uint64_t)monotonic_us() ^ (uint64_t)getpid() << 40);
     writer->db = db_new(database_url, "oversell writer");
     writer->stock = redis_stock_new();
-    if (writer->db && writer->stock && pthread_create(&writer->thread, NULL, run, writer) == 0) {
+    if (writer->db && writer->stock && pthread_create(&writer->thread, NULL, write_orders, writer) == 0) {
         *ret_writer = writer;
         return true;
     }

@@ -208,9 +208,9 @@ char *strndup(const char *text, size_t size)
 }
 
 int pthread_create(pthread_t *restrict ret_thread, const pthread_attr_t *restrict attributes,
-                   void *(*run)(void *), void *restrict argument)
+                   void *(*thread_main)(void *), void *restrict argument)
 {
-    return fails(THREAD) ? EAGAIN : NEXT(pthread_create)(ret_thread, attributes, run, argument);
+    return fails(THREAD) ? EAGAIN : NEXT(pthread_create)(ret_thread, attributes, thread_main, argument);
 }
 
 /* ---- connections ------------------------------------------------------------------------------------------------- */

@@ -65,7 +65,7 @@ static void tell_fence(const struct lock_grant *grant)
 }
 
 /* Acquires, runs, releases; returns the exit status. */
-static int run(const struct lockrun_options *options, struct lock *lock, const sigset_t *mask)
+static int run_command(const struct lockrun_options *options, struct lock *lock, const sigset_t *mask)
 {
     struct lock_grant grant;
     lock->lease_ms = options->ttl_ms;
@@ -106,7 +106,7 @@ int main(int argc, char *argv[])
     }
     srandom((unsigned)monotonic_us()); /* the jitter of locks that poll */
     enum lock_status status = lock_open(options.lock, &lock);
-    exit_status = status == LOCK_OK ? run(&options, lock, &mask) : explain(&options, NULL, status);
+    exit_status = status == LOCK_OK ? run_command(&options, lock, &mask) : explain(&options, NULL, status);
     lock_close(lock);
     return exit_status;
 }

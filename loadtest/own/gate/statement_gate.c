@@ -377,7 +377,7 @@ static struct pollfd poll_for(int fd, bool is_gone, const struct buffer *from, c
     return (struct pollfd){.fd = events ? fd : -1, .events = events};
 }
 
-static void *run(void *context)
+static void *run_gate(void *context)
 {
     struct gate *gate = context;
     struct pollfd polled[1 + GATE_SERVERS_MAX + 2 * GATE_CONNECTIONS];
@@ -435,7 +435,7 @@ static bool open_fronts(struct gate *gate, const struct gate_server *servers, si
 static bool start_thread(struct gate *gate)
 {
     gate->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (gate->wake >= 0 && (errno = pthread_create(&gate->thread, NULL, run, gate)) == 0)
+    if (gate->wake >= 0 && (errno = pthread_create(&gate->thread, NULL, run_gate, gate)) == 0)
         return true;
     complain("the gate cannot be opened: %s", strerror(errno));
     return false;

@@ -143,7 +143,7 @@ static bool read_replay(struct explore_own *explore)
     return false;
 }
 
-static int begin(void *context, const struct texts *operands)
+static int explore_own_begin(void *context, const struct texts *operands)
 {
     struct explore_own *explore = context;
     explore->path = operands->item[0];
@@ -231,7 +231,7 @@ static bool explore_service(struct explore_own *explore, const struct shop_plan 
     return well;
 }
 
-static int run(void *context)
+static int explore_own_run(void *context)
 {
     struct explore_own *explore = context;
     bool well = false;
@@ -280,8 +280,8 @@ static const struct command COMMAND = {
             .example = "loadtest explore shop.json",
             .groups = {{&OPTIONS, 0}, {&output_options, AT(output)}},
         },
-    .begin = begin,
-    .run_alone = run,
+    .begin = explore_own_begin,
+    .run_alone = explore_own_run,
 };
 
 int explore_own_main(int argc, char **argv)

@@ -28,7 +28,7 @@ bool explore_own_run_rest(struct explore_own *explore)
     return well;
 }
 
-static bool begin(struct explore_own *explore)
+static bool begin_schedule(struct explore_own *explore)
 {
     explore->ran.length = 0;
     return runner_start(explore->runner);
@@ -36,7 +36,7 @@ static bool begin(struct explore_own *explore)
 
 bool explore_own_run_first(struct explore_own *explore)
 {
-    return begin(explore) && explore_own_run_rest(explore) && runner_end(explore->runner);
+    return begin_schedule(explore) && explore_own_run_rest(explore) && runner_end(explore->runner);
 }
 
 /* A service that has just started is slow at first, so it gets one request alone. */
@@ -53,7 +53,7 @@ bool explore_own_start(struct explore_own *explore, size_t occupied, bool frees,
         return false;
     runner_occupy(explore->runner, occupied, frees);
     runner_set(explore->runner, (size_t)explore->requests, reads_stock);
-    return begin(explore);
+    return begin_schedule(explore);
 }
 
 bool explore_own_follow(struct explore_own *explore, const struct counterexample *path, bool reads_stock)

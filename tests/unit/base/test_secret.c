@@ -1,7 +1,8 @@
 /* Secrets: words that nobody can guess, and the one comparison of them. What its time depends on is seen by reading it:
  * base/secret.c has no way out of its loop. */
-#include "base/secret.h"
 #include "tests/unit/unit.h"
+
+#include "base/secret.h"
 
 #include <unistd.h>
 

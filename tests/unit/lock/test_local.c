@@ -1,6 +1,7 @@
 /* The lock inside the process that stands before lock-table: handles exclude each other by name, until a deadline. */
-#include "base/clock.h"
 #include "tests/unit/unit.h"
+
+#include "base/clock.h"
 
 #include "lock/process_gate.h"
 

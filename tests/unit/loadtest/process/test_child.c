@@ -1,6 +1,7 @@
 /* Child processes: what they write, how they end, and that they never outlive who started them. */
-#include "base/clock.h"
 #include "tests/unit/unit.h"
+
+#include "base/clock.h"
 
 #include "loadtest/process/child.h"
 

@@ -1,7 +1,7 @@
 /* Where servers can load a library from: who may enter a folder, and a copy where the servers' users may not. */
-#include "loadtest/testbed/preload.h"
-
 #include "tests/unit/unit.h"
+
+#include "loadtest/testbed/preload.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* The process's mutexes: the grant, the deadline, and which mutex a key locks. That they exclude, wake and count is for the
  * contract tests, which every lock has to pass. */
-#include "base/clock.h"
 #include "tests/unit/unit.h"
+
+#include "base/clock.h"
 
 #include "lock/registry.h"
 

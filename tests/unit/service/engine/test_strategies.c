@@ -1,6 +1,7 @@
 /* The table of strategies: that its rows are the ones promised, and that no row contradicts itself. */
-#include "tests/unit/service/engine/shapes.h"
 #include "tests/unit/unit.h"
+
+#include "tests/unit/service/engine/shapes.h"
 
 #include "service/engine/strategy.h"
 

@@ -1,7 +1,8 @@
 /* Clients that are too slow are cut, each request by its own time. The connections are real ones over loopback, and their
  * phases what the HTTP thread would tell. */
-#include "base/clock.h"
 #include "tests/unit/unit.h"
+
+#include "base/clock.h"
 
 #include "service/http/timeouts.h"
 

@@ -1,7 +1,8 @@
 /* The sentence about a counterexample of a user's service, and the notation of its schedules. */
+#include "tests/unit/unit.h"
+
 #include "loadtest/own/cause/cause.h"
 #include "loadtest/own/schedules/schedule_text.h"
-#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <string.h>

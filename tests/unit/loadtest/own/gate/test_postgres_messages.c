@@ -1,6 +1,7 @@
 /* How the gate of a user's service reads PostgreSQL's messages. */
-#include "loadtest/own/gate/postgres_messages.h"
 #include "tests/unit/unit.h"
+
+#include "loadtest/own/gate/postgres_messages.h"
 
 #include <arpa/inet.h>
 #include <string.h>

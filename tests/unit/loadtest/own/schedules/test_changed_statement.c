@@ -1,6 +1,7 @@
 /* Comparing the statements of a replay with those of the saved schedule. */
-#include "loadtest/own/schedules/changed_statement.h"
 #include "tests/unit/unit.h"
+
+#include "loadtest/own/schedules/changed_statement.h"
 
 #include <stdio.h>
 #include <string.h>

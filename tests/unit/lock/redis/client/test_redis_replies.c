@@ -1,7 +1,8 @@
 /* What a Redis server may say to a lock: the answer that was asked for counts, and no other; and no answer costs more
  * than a lock's answer may. The servers are threads here, each of which says the same thing to every request. */
-#include "base/clock.h"
 #include "tests/unit/unit.h"
+
+#include "base/clock.h"
 
 #include "lock/redis/client/connection.h"
 #include "lock/registry.h"

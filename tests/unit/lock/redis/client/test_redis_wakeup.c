@@ -1,7 +1,8 @@
 /* A message wakes one waiter of a channel, and who has no use for being woken hands it on to the next. The server is a
  * thread here, which confirms every subscription and says what a test wants it to. */
-#include "base/clock.h"
 #include "tests/unit/unit.h"
+
+#include "base/clock.h"
 
 #include "lock/redis/client/wakeup.h"
 
