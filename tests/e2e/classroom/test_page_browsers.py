@@ -3,9 +3,11 @@ check what the others rely on in Firefox. test_page_firefox_board.py and test_pa
 
 from firefox import Firefox
 from pictures import is_blank
-from test_page import page, stepping, test_keys_alone_will_do, test_the_lost_update_by_clicks
+from test_page import test_keys_alone_will_do
+from pages import page, stepping
 from test_page_home import *  # noqa: F403
 from test_page_keyboard import at, test_a_lease_ends, test_a_strategy_is_chosen_and_nothing_is_impossible_by_accident, test_an_order_dies_and_the_other_waits_for_ever, test_an_oversell_is_found_and_played, test_requests_code_and_help, test_the_lost_update_by_keyboard_alone
+from test_page_stepping import test_the_lost_update_by_clicks
 from test_page_steps import test_the_comparison_is_chosen_in_the_map
 
 BROWSER = Firefox

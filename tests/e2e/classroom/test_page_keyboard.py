@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pytest
 
 from browser import Keys
-from test_page import focused, is_disabled, open_steps, schedule_of
+from pages import focused, is_disabled, open_steps, schedule_of
 from test_page_board import classroom, in_news, join, open_board
 from test_page_lessons import tab_to, verdict, visit
 

@@ -7,7 +7,7 @@ import pytest
 
 from browser import Keys
 from lab import ROOT
-from test_page import focused
+from pages import focused
 
 
 @pytest.fixture

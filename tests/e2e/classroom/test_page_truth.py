@@ -2,7 +2,7 @@
 
 import pytest
 
-from test_page import open_steps, schedule_of
+from pages import open_steps, schedule_of
 
 NONE = "0 of 12 schedules oversell: 2 orders in one process, stock 1, no fault. All schedules were run."
 
