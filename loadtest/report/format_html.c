@@ -10,19 +10,6 @@
 /* The style and the script, each a text, and the colours of drawings; page_assets.S embeds them. */
 extern const char report_look[], report_style[], report_colours[], report_script[];
 
-void print_escaped(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        switch (*text) {
-        case '<': fputs("&lt;", out); break;
-        case '>': fputs("&gt;", out); break;
-        case '&': fputs("&amp;", out); break;
-        case '"': fputs("&quot;", out); break;
-        case '\'': fputs("&#39;", out); break;
-        default: fputc(*text, out);
-        }
-}
-
 /* Prints <TAG ATTRIBUTES>TEXT</TAG>. */
 static void print_element(FILE *out, const char *tag, const char *attributes, const char *text)
 {

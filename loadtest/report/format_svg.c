@@ -4,6 +4,7 @@
 #include "loadtest/chart/svg.h"
 #include "loadtest/cli/complain.h"
 #include "loadtest/report/format.h"
+#include "loadtest/report/result.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +37,6 @@ struct sheet {
     double below[2]; /* the first free place of each column */
     double right;    /* how wide the sheet is so far */
 };
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
 
 static enum chart_kind kind_of(const json_t *chart)
 {
@@ -126,8 +121,8 @@ static double print_legend(FILE *out, double x, double y, const json_t *chart)
         static const char *const COLOURS[CHART_COLOURS] = {"#0072b2", "#d55e00", "#007a5a",
                                                            "#a8508a", "#7a6000", "#555555"};
         size_t colour = (size_t)json_integer_value(json_object_get(item, "colour"));
-        double next = print_legend_item(out, x, &y, begin, text_of(item, "name"));
-        begin = next - 38 - (double)characters(text_of(item, "name")) * CHARACTER;
+        double next = print_legend_item(out, x, &y, begin, result_text(item, "name"));
+        begin = next - 38 - (double)characters(result_text(item, "name")) * CHARACTER;
         colour = colour < CHART_COLOURS ? colour : 0;
         fprintf(
             out,
@@ -141,8 +136,8 @@ static double print_legend(FILE *out, double x, double y, const json_t *chart)
 /* Title, how to read it, and the legend of a drawing. Returns the place below. */
 static double print_caption(FILE *out, double x, double y, const json_t *chart, size_t width)
 {
-    print_text(out, x, y + 14, "font-size=\"13\" font-weight=\"bold\"", text_of(chart, "title"));
-    y = print_lines(out, x, y + 20, text_of(chart, "about"), width);
+    print_text(out, x, y + 14, "font-size=\"13\" font-weight=\"bold\"", result_text(chart, "title"));
+    y = print_lines(out, x, y + 20, result_text(chart, "about"), width);
     return kind_of(chart) < CHART_MATRIX ? print_legend(out, x, y, chart) : y;
 }
 
@@ -151,13 +146,13 @@ static double print_caption(FILE *out, double x, double y, const json_t *chart, 
 /* The longest text of a column, in characters; of the names if COLUMN is 0. */
 static size_t longest_of(const json_t *chart, size_t column)
 {
-    size_t i, longest = column == 0 ? characters(text_of(chart, "rows_are"))
+    size_t i, longest = column == 0 ? characters(result_text(chart, "rows_are"))
                                     : characters(json_string_value(
                                           json_array_get(json_object_get(chart, "marks"), column - 1)));
     json_t *row;
     json_array_foreach(json_object_get(chart, "rows"), i, row) {
         const json_t *cell = json_array_get(json_object_get(row, "cells"), column - (column > 0));
-        size_t length = characters(text_of(column > 0 ? cell : row, column > 0 ? "text" : "name"));
+        size_t length = characters(result_text(column > 0 ? cell : row, column > 0 ? "text" : "name"));
         longest = length > longest ? length : longest;
     }
     return longest;
@@ -180,7 +175,7 @@ static double print_matrix(struct sheet *sheet, double x, double y, const json_t
         double width = width_of(chart, column);
         const char *head = column > 0 ? json_string_value(
                                             json_array_get(json_object_get(chart, "marks"), column - 1))
-                                      : text_of(chart, "rows_are");
+                                      : result_text(chart, "rows_are");
         const char *anchor = column > 0 ? "font-size=\"12\" text-anchor=\"middle\"" : "font-size=\"12\"";
         double at = column > 0 ? left + width / 2 : left;
         print_text(sheet->out, at, y + 13,
@@ -198,7 +193,7 @@ static double print_matrix(struct sheet *sheet, double x, double y, const json_t
                     left, top, width, CELL_HEIGHT,
                     0.13 * (double)json_integer_value(json_object_get(cell, "level")));
             print_text(sheet->out, at, top + 14, anchor,
-                       text_of(column > 0 ? cell : row, column > 0 ? "text" : "name"));
+                       result_text(column > 0 ? cell : row, column > 0 ? "text" : "name"));
             bottom = top + CELL_HEIGHT;
         }
         left += width;
@@ -256,8 +251,8 @@ static void add_charts(struct sheet *sheet, const json_t *charts, const char *co
     json_t *chart;
     json_array_foreach(charts, i, chart) {
         bool is_matrix = kind_of(chart) == CHART_MATRIX;
-        if (strcmp(text_of(chart, "group"), group) != 0) {
-            group = text_of(chart, "group");
+        if (strcmp(result_text(chart, "group"), group) != 0) {
+            group = result_text(chart, "group");
             of_group = 0;
         }
         if (!is_matrix && (i >= drawn || !*svg[i]))

@@ -2,17 +2,12 @@
 #include "loadtest/chart/chart.h"
 #include "loadtest/chart/svg.h"
 #include "loadtest/report/format.h"
+#include "loadtest/report/result.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define LONG_STEP 40 /* bytes */
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
 
 static void print_number(const json_t *value, int decimals, FILE *out)
 {
@@ -38,16 +33,16 @@ static void print_rows(const json_t *chart, FILE *out)
     const json_t *marks = json_object_get(chart, "marks");
     int decimals = (int)json_integer_value(json_object_get(chart, "decimals"));
     fputs("<thead><tr>", out);
-    print_head(text_of(chart, "rows_are"), false, out);
+    print_head(result_text(chart, "rows_are"), false, out);
     json_array_foreach(marks, i, mark) {
         print_head(json_string_value(mark), true, out);
     }
     if (json_array_size(marks) == 0)
-        print_head(text_of(chart, "x"), true, out);
+        print_head(result_text(chart, "x"), true, out);
     fputs("</tr></thead>\n<tbody>\n", out);
     json_array_foreach(json_object_get(chart, "rows"), i, row) {
         fputs("<tr><th scope=\"row\">", out);
-        print_escaped(out, text_of(row, "name"));
+        print_escaped(out, result_text(row, "name"));
         fputs("</th>", out);
         json_array_foreach(json_object_get(row, "values"), j, value) {
             print_number(value, decimals, out);
@@ -100,11 +95,11 @@ static void print_series(const json_t *chart, FILE *out)
     const json_t *longest = NULL, *all = json_object_get(chart, "series");
     int decimals = (int)json_integer_value(json_object_get(chart, "decimals"));
     fputs("<thead><tr>", out);
-    print_head(text_of(chart, "x"), true, out);
+    print_head(result_text(chart, "x"), true, out);
     json_array_foreach(all, i, series) {
         const json_t *points = json_object_get(series, "points");
         longest = json_array_size(points) > json_array_size(longest) ? points : longest;
-        print_head(text_of(series, "name"), true, out);
+        print_head(result_text(series, "name"), true, out);
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     json_array_foreach(longest, j, point) {
@@ -150,7 +145,7 @@ static void print_legend(const json_t *chart, FILE *out)
         long long colour = json_integer_value(json_object_get(item, "colour"));
         fprintf(out, "<li><span class=\"stroke stroke-%lld colour-%lld\" aria-hidden=\"true\"></span> ",
                 colour, colour);
-        print_escaped(out, text_of(item, "name"));
+        print_escaped(out, result_text(item, "name"));
         fputs("</li>", out);
     }
     fputs("</ul>", out);
@@ -175,14 +170,14 @@ static void print_matrix(const json_t *chart, FILE *out)
     size_t i, j;
     json_t *row, *cell;
     fputs("<div class=\"scroll\"><table class=\"data matrix\">", out);
-    print_columns(chart, text_of(chart, "rows_are"), out);
+    print_columns(chart, result_text(chart, "rows_are"), out);
     json_array_foreach(json_object_get(chart, "rows"), i, row) {
         fputs("<tr><th scope=\"row\">", out);
-        print_escaped(out, text_of(row, "name"));
+        print_escaped(out, result_text(row, "name"));
         fputs("</th>", out);
         json_array_foreach(json_object_get(row, "cells"), j, cell) {
             fprintf(out, "<td class=\"level-%d\">", (int)json_integer_value(json_object_get(cell, "level")));
-            print_escaped(out, text_of(cell, "text"));
+            print_escaped(out, result_text(cell, "text"));
             fputs("</td>", out);
         }
         fputs("</tr>\n", out);
@@ -204,14 +199,14 @@ static void print_lanes(const json_t *chart, FILE *out)
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     json_array_foreach(json_object_get(chart, "steps"), i, step) {
-        bool changed = i > 0 && strcmp(middle, text_of(step, "middle")) != 0;
-        middle = text_of(step, "middle");
+        bool changed = i > 0 && strcmp(middle, result_text(step, "middle")) != 0;
+        middle = result_text(step, "middle");
         fputs("<tr>", out);
         for (lane = 0; lane < lanes; lane++) {
             bool here = json_integer_value(json_object_get(step, "lane")) == (json_int_t)lane;
             bool bad = here && json_is_true(json_object_get(step, "bad"));
             fprintf(out, "<td class=\"%s%s\">", here ? "step-here" : "", bad ? " is-fault" : "");
-            print_escaped(out, here ? text_of(step, "text") : "");
+            print_escaped(out, here ? result_text(step, "text") : "");
             fputs("</td>", out);
             if (lane == 0) {
                 fprintf(out, "<td class=\"stock%s\">", changed ? " has-changed" : "");
@@ -245,7 +240,7 @@ static bool has_long_steps(const json_t *chart)
     size_t i;
     json_t *step;
     json_array_foreach(json_object_get(chart, "steps"), i, step) {
-        if (strlen(text_of(step, "text")) > LONG_STEP)
+        if (strlen(result_text(step, "text")) > LONG_STEP)
             return true;
     }
     return false;
@@ -256,11 +251,11 @@ static void print_chart(const json_t *chart, const char *svg, bool possible, FIL
 {
     bool wide = json_integer_value(json_object_get(chart, "kind")) == CHART_MATRIX || has_long_steps(chart);
     fprintf(out, "<figure%s><figcaption><h3>", wide ? " class=\"wide-figure\"" : "");
-    print_escaped(out, text_of(chart, "title"));
+    print_escaped(out, result_text(chart, "title"));
     fputs("</h3>", out);
-    if (*text_of(chart, "about")) {
+    if (*result_text(chart, "about")) {
         fputs("<p class=\"quiet\">", out);
-        print_escaped(out, text_of(chart, "about"));
+        print_escaped(out, result_text(chart, "about"));
         fputs("</p>", out);
     }
     if (*svg)
@@ -268,7 +263,7 @@ static void print_chart(const json_t *chart, const char *svg, bool possible, FIL
     fputs("</figcaption>", out);
     if (*svg) {
         fputs("<div class=\"drawing\" role=\"img\" aria-label=\"", out);
-        print_escaped(out, text_of(chart, "title"));
+        print_escaped(out, result_text(chart, "title"));
         fprintf(out, "\">%s</div>\n", svg);
     }
     if (!print_as_table(chart, out)) {
@@ -283,10 +278,11 @@ static void print_chart(const json_t *chart, const char *svg, bool possible, FIL
 static void print_group(const json_t *charts, size_t first, FILE *out)
 {
     const json_t *chart = json_array_get(charts, first);
-    const char *group = text_of(chart, "group");
+    const char *group = result_text(chart, "group");
     json_int_t all = json_integer_value(json_object_get(chart, "of_group"));
     size_t end = first;
-    while (end < json_array_size(charts) && strcmp(text_of(json_array_get(charts, end), "group"), group) == 0)
+    while (end < json_array_size(charts) &&
+           strcmp(result_text(json_array_get(charts, end), "group"), group) == 0)
         end++;
     fputs("<h3 class=\"group\">", out);
     print_escaped(out, group);
@@ -306,8 +302,8 @@ void print_charts(const struct result_table *table, FILE *out)
     json_t *chart;
     fputs("<section class=\"card\">\n<h2>Pictures</h2>\n<div class=\"pictures\">\n", out);
     json_array_foreach(charts, i, chart) {
-        if (strcmp(text_of(chart, "group"), group) != 0) {
-            group = text_of(chart, "group");
+        if (strcmp(result_text(chart, "group"), group) != 0) {
+            group = result_text(chart, "group");
             fputs("</div>\n", out);
             if (*group)
                 print_group(charts, i, out);

@@ -2,6 +2,7 @@
 #include "loadtest/sqlspec/columns_text.h"
 
 #include "loadtest/cli/columns.h"
+#include "loadtest/report/result.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,15 +10,9 @@
 
 enum { ROWS_SHOWN = 8 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static size_t session_of(const struct spec *spec, const json_t *event)
 {
-    const char *session = text_of(event, "session"), *step = text_of(event, "step");
+    const char *session = result_text(event, "session"), *step = result_text(event, "step");
     for (size_t i = 0; i < spec->session_count; i++)
         if (strcmp(spec->sessions[i].name, session) == 0)
             return i;
@@ -66,35 +61,35 @@ static void write_result(FILE *out, const json_t *result)
     if (json_object_get(result, "columns")) {
         write_rows(out, result);
     } else if (json_object_get(result, "error")) {
-        (void)fputs(text_of(result, "severity"), out);
+        (void)fputs(result_text(result, "severity"), out);
         (void)fputs(": ", out);
-        write_flat(out, text_of(result, "error"));
+        write_flat(out, result_text(result, "error"));
     } else if (json_object_get(result, "notification")) {
-        (void)fprintf(out, "NOTIFY %s '%s' from %s", text_of(result, "notification"),
-                      text_of(result, "payload"), text_of(result, "from"));
+        (void)fprintf(out, "NOTIFY %s '%s' from %s", result_text(result, "notification"),
+                      result_text(result, "payload"), result_text(result, "from"));
     } else {
-        (void)fputs(text_of(result, "command"), out);
+        (void)fputs(result_text(result, "command"), out);
     }
 }
 
 /* The name of the step, and for a step that begins its SQL. */
 static void write_heading(FILE *out, const json_t *event)
 {
-    const char *kind = text_of(event, "event");
+    const char *kind = result_text(event, "event");
     if (strcmp(kind, "notice") == 0) {
-        write_flat(out, text_of(event, "text"));
+        write_flat(out, result_text(event, "text"));
         return;
     }
-    (void)fprintf(out, "%s: ", text_of(event, "step"));
+    (void)fprintf(out, "%s: ", result_text(event, "step"));
     if (strcmp(kind, "completed") == 0)
         (void)fputs("continues", out);
-    else if (strcmp(kind, "cancelled") == 0 && *text_of(event, "why"))
+    else if (strcmp(kind, "cancelled") == 0 && *result_text(event, "why"))
         (void)fprintf(out, "cancelled, because it waits for %s, and nothing releases that",
-                      text_of(event, "why"));
+                      result_text(event, "why"));
     else if (strcmp(kind, "cancelled") == 0)
         (void)fputs("cancelled, because it took too long", out);
     else
-        write_flat(out, text_of(event, "sql"));
+        write_flat(out, result_text(event, "sql"));
 }
 
 static void write_waits(FILE *out, const json_t *event)
@@ -133,7 +128,7 @@ static bool print_event(const struct columns *columns, const struct spec *spec, 
     if (session == SIZE_MAX)
         return true;
     well = print_made(columns, session, "", write_heading, event);
-    if (strcmp(text_of(event, "event"), "waiting") == 0)
+    if (strcmp(result_text(event, "event"), "waiting") == 0)
         well = well && print_made(columns, session, "  ", write_waits, event);
     json_array_foreach(json_object_get(event, "results"), i, result) {
         well = well && print_made(columns, session, "  → ", write_result, result);

@@ -1,16 +1,11 @@
 /* Writes the report of a permutation as PostgreSQL's isolation tester prints it, so that the two can be compared as texts. */
 #include "loadtest/cli/plain_text.h"
+#include "loadtest/report/result.h"
 #include "loadtest/sqlspec/permutation.h"
 
 #include <string.h>
 
 enum { COLUMNS_MAX = 256 };
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
 
 /* Digits, signs and exponents, with a digit at the end and no E at the start. */
 static bool looks_like_number(const char *text)
@@ -78,17 +73,18 @@ static void print_results(FILE *stream, const json_t *results, const char *sessi
         if (json_object_get(result, "columns"))
             print_rows(stream, result);
         else if (session && json_object_get(result, "error"))
-            plain_print(stream, *text_of(result, "severity") ? "%s:  %s\n" : "%s%s\n",
-                        text_of(result, "severity"), text_of(result, "error"));
+            plain_print(stream, *result_text(result, "severity") ? "%s:  %s\n" : "%s%s\n",
+                        result_text(result, "severity"), result_text(result, "error"));
         else if (session && json_object_get(result, "notification"))
             plain_print(stream, "%s: NOTIFY \"%s\" with payload \"%s\" from %s\n", session,
-                        text_of(result, "notification"), text_of(result, "payload"), text_of(result, "from"));
+                        result_text(result, "notification"), result_text(result, "payload"),
+                        result_text(result, "from"));
     }
 }
 
 void permutation_print(FILE *stream, const json_t *event)
 {
-    const char *kind = text_of(event, "event"), *step = text_of(event, "step");
+    const char *kind = result_text(event, "event"), *step = result_text(event, "step");
     const json_t *results = json_object_get(event, "results");
     size_t i;
     json_t *name;
@@ -99,15 +95,15 @@ void permutation_print(FILE *stream, const json_t *event)
         }
         (void)fputc('\n', stream);
     } else if (strcmp(kind, "step") == 0) {
-        plain_print(stream, "step %s: %s\n", step, text_of(event, "sql"));
-        print_results(stream, results, text_of(event, "session"));
+        plain_print(stream, "step %s: %s\n", step, result_text(event, "sql"));
+        print_results(stream, results, result_text(event, "session"));
     } else if (strcmp(kind, "waiting") == 0) {
-        plain_print(stream, "step %s: %s <waiting ...>\n", step, text_of(event, "sql"));
+        plain_print(stream, "step %s: %s <waiting ...>\n", step, result_text(event, "sql"));
     } else if (strcmp(kind, "completed") == 0) {
         plain_print(stream, "step %s: <... completed>\n", step);
-        print_results(stream, results, text_of(event, "session"));
+        print_results(stream, results, result_text(event, "session"));
     } else if (strcmp(kind, "notice") == 0) {
-        plain_print(stream, "%s: %s", text_of(event, "session"), text_of(event, "text"));
+        plain_print(stream, "%s: %s", result_text(event, "session"), result_text(event, "text"));
     } else if (strcmp(kind, "cancelled") == 0) {
         plain_print(stream, "step %s was cancelled after %lld ms\n", step,
                     (long long)json_integer_value(json_object_get(event, "ms")));
