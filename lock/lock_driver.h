@@ -56,8 +56,8 @@ struct lock_driver {
     struct lock_properties properties;
     /* What is particular to this lock among those that share its functions: a struct of theirs, or NULL. */
     const void *variant;
-    size_t
-        handle_size; /* of the lock's own struct, which begins with a struct lock; 0: it is a struct lock */
+    /* of the lock's own struct, which begins with a struct lock; 0: it is a struct lock */
+    size_t handle_size;
     /* Prepares a new handle, which is all zero except LOCK->driver. Connects when first used, not here. False: out of memory;
      * then close is called too. NULL: nothing to prepare. */
     bool (*open)(struct lock *lock);
@@ -78,8 +78,8 @@ struct lock_driver {
     enum lock_status (*raise_fence)(struct lock *lock, const char *key, int64_t fence);
     /* Frees what the handle refers to, but not the handle; a grant that it still has ends by itself. NULL: nothing to free. */
     void (*close)(struct lock *lock);
-    const struct lock_lab
-        *lab; /* what the explorer needs beside these functions: lock/lab.h; NULL: all zero */
+    /* what the explorer needs beside these functions: lock/lab.h; NULL: all zero */
+    const struct lock_lab *lab;
 };
 
 /* ---- functions for implementations ------------------------------------------------------------------------ */

@@ -71,9 +71,9 @@ struct stock_policy {
         fencing;    /* its write compares the fencing token, which the strategy must provide like this */
     bool locks_all; /* orders of all other products wait too */
     bool asks_lock; /* after its read it asks the lock whether the order still holds it */
-    enum step
-        locks_at; /* the step whose statement takes the row's lock (LOCK: another lock of the transaction), and so waits
-                         * for the order that has it; 0: none does */
+    /* the step whose statement takes the row's lock (LOCK: another lock of the transaction), and so waits for the order that has it; 0:
+     * none does */
+    enum step locks_at;
     bool seen_is_stale; /* the database may subtract from a newer stock than the one that the order read */
 };
 

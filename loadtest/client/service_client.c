@@ -89,15 +89,15 @@ static bool call(struct service_client *client, const char *method, const char *
     ret_reply->status = http_request_status(client->curl);
     free(text);
 
-    bool well = code == CURLE_OK && (ret_reply->status < 300 || ret_reply->status == expected);
+    bool ok = code == CURLE_OK && (ret_reply->status < 300 || ret_reply->status == expected);
     if (code != CURLE_OK) {
         set_error(client, "%s %s: %s", method, url, curl_easy_strerror(code));
-    } else if (!well) {
+    } else if (!ok) {
         json_auto_t *problem = json_loads(http_reply_text(&ret_reply->http), 0, NULL);
         set_error(client, "%s %s was answered %ld %s", method, url, ret_reply->status, problem_text(problem));
     }
     free(url);
-    return well;
+    return ok;
 }
 
 /* A call whose answer is its status alone. */

@@ -281,9 +281,9 @@ bool fault_load(struct fault_run *run)
     fault_begin_cycle(run);
     run->history->quantity = quantity;
     struct fault_clients *running = start_clients(run, clients);
-    bool well = running && break_things(run);
+    bool ok = running && break_things(run);
     fault_clients_end(running);
-    if (!well || interrupted())
+    if (!ok || interrupted())
         return false;
     return measure_outages(run) && restart_services(run) && judge(run);
 }
@@ -363,20 +363,20 @@ bool fault_overtake(struct fault_run *run)
         !fault_set_stocks(run, 1))
         return false;
     fault_begin_cycle(run);
-    bool well = (before = order_at(run, run->victim, first)) != NULL &&
-                await_readers(run, before, 0, run->count, first_think_ms / 2);
+    bool ok = (before = order_at(run, run->victim, first)) != NULL &&
+              await_readers(run, before, 0, run->count, first_think_ms / 2);
     fault_strike(run);
     run->ready_us = run->fault_us;
-    well = well && run->fault->nemesis(run);
-    int64_t readers = well ? fault_readers(run->testbed) : 0;
-    well = well && readers >= 0 && (after = order_at(run, other, second)) != NULL &&
-           await_readers(run, after, readers, expected_to_overtake(run), OVERTAKEN_WAIT_MS);
+    ok = ok && run->fault->nemesis(run);
+    int64_t readers = ok ? fault_readers(run->testbed) : 0;
+    ok = ok && readers >= 0 && (after = order_at(run, other, second)) != NULL &&
+         await_readers(run, after, readers, expected_to_overtake(run), OVERTAKEN_WAIT_MS);
     if (run->fault->after && !run->fault->after(run))
-        well = false;
-    well = well && await_end(run, before) && await_end(run, after);
+        ok = false;
+    ok = ok && await_end(run, before) && await_end(run, after);
     fault_clients_end(before);
     fault_clients_end(after);
-    return well && restart_services(run) && judge(run);
+    return ok && restart_services(run) && judge(run);
 }
 
 bool fault_warm_up(struct fault_run *run)
@@ -388,9 +388,9 @@ bool fault_warm_up(struct fault_run *run)
             return false;
         fault_history_begin_cycle(run->history);
         struct fault_clients *running = order_at(run, i % FAULT_INSTANCES, clients);
-        bool well = running && await_end(run, running);
+        bool ok = running && await_end(run, running);
         fault_clients_end(running);
-        if (!well)
+        if (!ok)
             return false;
     }
     return fault_set_think(run, 0, 0) && fault_probe_keys(run);

@@ -74,12 +74,12 @@ struct fault {
     bool at_victim;           /* it meets only orders of one service */
     bool clocks;              /* the services have clocks that can be set */
     bool proxied_one;         /* only the first service uses the proxies, and it is the victim */
-    int64_t
-        think_ms; /* think time of an order, in CYCLE_OVERTAKE of the first one; 0: by the lease, or random */
+    /* think time of an order, in CYCLE_OVERTAKE of the first one; 0: by the lease, or random */
+    int64_t think_ms;
     int64_t ttl_ms; /* of the locks */
-    int64_t
-        bound_ms; /* I4, I5: goal for the time until orders succeed again; FAULT_LATE times as much fails */
-    int cycles;   /* the default of --cycles */
+    /* I4, I5: goal for the time until orders succeed again; FAULT_LATE times as much fails */
+    int64_t bound_ms;
+    int cycles; /* the default of --cycles */
 };
 
 /* What a cycle did to a strategy. */

@@ -219,15 +219,15 @@ static bool try_group(const struct faults_settings *settings, const struct fault
                             .subjects = subjects,
                             .count = tried,
                             .progress = progress};
-    bool well = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run));
+    bool ok = tried == 0 || ((!fault->enter || fault->enter(&run)) && run_cycles(settings, &run));
     if (tried > 0 && interrupted())
         say_how_far(&run);
     if (tried > 0 && fault->leave && !fault->leave(&run))
-        well = false;
-    for (size_t i = 0; well && i < count; i++)
-        well = json_array_append_new(rows, fault_row_new(&run, &subjects[i])) == 0;
+        ok = false;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = json_array_append_new(rows, fault_row_new(&run, &subjects[i])) == 0;
     fault_history_close(&history);
-    return well;
+    return ok;
 }
 
 static bool try_fault(const struct faults_settings *settings, const struct fault *fault,
@@ -258,10 +258,10 @@ static int faults_in(struct fault_testbed *testbed, const struct faults_settings
     for (size_t i = 0; i < fault_count; i++)
         wanted += selection_means(settings->faults, faults[i].name, NULL);
     struct progress progress = progress_begin(wanted);
-    bool well = true;
-    for (size_t i = 0; well && i < fault_count; i++)
+    bool ok = true;
+    for (size_t i = 0; ok && i < fault_count; i++)
         if (selection_means(settings->faults, faults[i].name, NULL))
-            well = try_fault(settings, &faults[i], testbed, &progress, rows, told);
+            ok = try_fault(settings, &faults[i], testbed, &progress, rows, told);
     progress_wipe();
     json_auto_t *document = result_new(
         "faults", json_pack("{s:s, s:s, s:I, s:I, s:I}", "faults", settings->faults, "strategies",
@@ -272,12 +272,12 @@ static int faults_in(struct fault_testbed *testbed, const struct faults_settings
         complain("out of memory");
         return ENDED_ENVIRONMENT;
     }
-    if (well && json_array_size(rows) == 0)
+    if (ok && json_array_size(rows) == 0)
         complain("no fault of '%s' is tried with a strategy of '%s': see docs/reliability.md",
                  settings->faults, settings->strategies);
     /* The rows of a run that was interrupted may have taken hours. */
     bool written = json_array_size(rows) == 0 || output_write(&faults_result, document, &settings->output);
-    return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
+    return ok && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
 static int faults_begin(void *context, const struct texts *operands)

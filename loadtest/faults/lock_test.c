@@ -107,13 +107,13 @@ static bool pause_and_go_on(struct fault_run *run, struct contest *contests)
         for (size_t s = 0; s < run->count; s++)
             first[s] = (size_t)random_up_to(&run->random, LOCK_TEST_CONTENDERS - 1);
         fault_show_progress(run);
-        bool well = sleep_unless_interrupted(PAUSE_EVERY_MS - PAUSE_MS);
+        bool ok = sleep_unless_interrupted(PAUSE_EVERY_MS - PAUSE_MS);
         signal_some(run, contests, first, SIGSTOP);
         for (size_t s = 0; s < run->count; s++)
             contests[s].paused_us[contests[s].pauses++] = monotonic_us();
-        well = well && sleep_unless_interrupted(PAUSE_MS);
+        ok = ok && sleep_unless_interrupted(PAUSE_MS);
         signal_some(run, contests, first, SIGCONT);
-        if (!well)
+        if (!ok)
             return false;
     }
     return true;
@@ -121,7 +121,7 @@ static bool pause_and_go_on(struct fault_run *run, struct contest *contests)
 
 static bool end_all(struct fault_run *run, struct contest *contests)
 {
-    bool well = true;
+    bool ok = true;
     int64_t end_us = monotonic_us() + (int64_t)END_MS * 1000;
     for (size_t s = 0; s < run->count; s++)
         for (size_t i = 0; i < LOCK_TEST_CONTENDERS; i++) {
@@ -130,11 +130,11 @@ static bool end_all(struct fault_run *run, struct contest *contests)
             child_stop(&contests[s].contenders[i], 0);
             if (ended && contests[s].contenders[i].status == 0)
                 continue;
-            well = false;
+            ok = false;
             if (!interrupted())
                 complain("a client of the lock test failed: %s", run->subjects[s].strategy->name);
         }
-    return well;
+    return ok;
 }
 
 /* ---- judging ------------------------------------------------------------------------------------------- */
@@ -182,15 +182,15 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
     AUTO_RESULT rows = NULL;
     const char *values[] = {contest->key};
     size_t count = 0;
-    bool well = db && db_run(db, &ST_GET, values, &rows) == DB_OK && PQntuples(rows) == 1;
-    for (size_t i = 0; well && i < LOCK_TEST_CONTENDERS; i++) {
+    bool ok = db && db_run(db, &ST_GET, values, &rows) == DB_OK && PQntuples(rows) == 1;
+    for (size_t i = 0; ok && i < LOCK_TEST_CONTENDERS; i++) {
         char path[PATH_MAX + 64];
         log_of(run, s, i, path);
         read_log(path, updates, &count, &counts);
     }
-    if (db && !well)
+    if (db && !ok)
         complain("cannot read the result of the lock test: %s", db_error(db));
-    if (well) {
+    if (ok) {
         counts.orders = db_cell_number(rows, 0, 0);
         counts.lost = counts.acknowledged > counts.orders ? counts.acknowledged - counts.orders : 0;
         counts.critical = met(contest, updates, count);
@@ -200,7 +200,7 @@ static bool judge_contest(struct fault_run *run, size_t s, const struct contest 
         fault_counts_add(&subject->counts, &counts);
     }
     free(updates);
-    return well;
+    return ok;
 }
 
 bool fault_lock_test(struct fault_run *run)
@@ -208,11 +208,11 @@ bool fault_lock_test(struct fault_run *run)
     struct contest *contests = calloc(run->count, sizeof *contests);
     if (!contests)
         complain("out of memory");
-    bool well = contests && start_all(run, contests) && pause_and_go_on(run, contests);
+    bool ok = contests && start_all(run, contests) && pause_and_go_on(run, contests);
     if (contests && !end_all(run, contests))
-        well = false;
-    for (size_t s = 0; well && s < run->count; s++)
-        well = judge_contest(run, s, &contests[s]);
+        ok = false;
+    for (size_t s = 0; ok && s < run->count; s++)
+        ok = judge_contest(run, s, &contests[s]);
     free(contests);
-    return well;
+    return ok;
 }

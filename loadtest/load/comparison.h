@@ -14,8 +14,8 @@ struct comparison {
     struct plan plan;
     int64_t repeat;
     void (*on_row)(const json_t *row); /* called with each row when it is there; NULL: nothing */
-    bool
-        shows_flaws; /* adds the event that breaks each strategy which load alone did not break: show_flaw.h */
+    /* adds the event that breaks each strategy which load alone did not break: show_flaw.h */
+    bool shows_flaws;
 };
 
 /* The default settings, for one service or several. */

@@ -107,9 +107,9 @@ bool scrape_all(struct testbed *testbed, const char *strategy, struct scrape *re
         char *text = service_client_metrics(testbed->clients[i]);
         if (!text)
             return service_client_failed(testbed->clients[i]);
-        bool well = scrape_add(text, strategy, ret_sum);
+        bool ok = scrape_add(text, strategy, ret_sum);
         free(text);
-        if (!well) {
+        if (!ok) {
             complain("cannot read the metrics of %s", service_client_url(testbed->clients[i]));
             return false;
         }

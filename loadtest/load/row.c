@@ -166,8 +166,8 @@ json_t *row_new(const struct testbed *testbed, const struct plan *plan, const st
         json_object_get(subject->cells, "guarantee"), "shown_by", json_object_get(subject->cells, "shown_by"),
         "instances", (json_int_t)testbed->count, "stock", (json_int_t)plan->stock, "verdict",
         verdict_name(measurement->verdict), "think_ms", (json_int_t)think_ms, "reason", subject->reason);
-    bool well = row != NULL;
-    if (well && sales->ran) {
+    bool ok = row != NULL;
+    if (ok && sales->ran) {
         json_auto_t *figures = sales_json(sales);
         /* The pack steals what is made here, also when it fails. */
         json_auto_t *more = json_pack(
@@ -184,20 +184,20 @@ json_t *row_new(const struct testbed *testbed, const struct plan *plan, const st
             "lock_round_trips_per_order",
             ratio(times->scrape.lock_round_trips, times->scrape.releases > 0 ? times->scrape.orders : 0),
             "wake_ups_per_release", ratio(times->scrape.wake_ups, times->scrape.releases));
-        well = json_object_update(row, figures) == 0 && json_object_update(row, more) == 0;
+        ok = json_object_update(row, figures) == 0 && json_object_update(row, more) == 0;
     }
     if (measurement->pairs.ran)
-        well = well && json_object_set_new(row, "pairs", pairs_json(&measurement->pairs)) == 0;
+        ok = ok && json_object_set_new(row, "pairs", pairs_json(&measurement->pairs)) == 0;
     if (sell_out->ran && sell_out->load.sale.count > 0)
-        well = well && json_object_set_new(row, "sale", sale_json(&sell_out->load.sale)) == 0;
+        ok = ok && json_object_set_new(row, "sale", sale_json(&sell_out->load.sale)) == 0;
     if (measurement->finding[0])
-        well = well && json_object_set_new(row, "finding", json_string(measurement->finding)) == 0;
+        ok = ok && json_object_set_new(row, "finding", json_string(measurement->finding)) == 0;
     /* Told apart, because such a row ran under another load than the rest. */
     if (think_ms > plan->think_ms)
-        well = well && json_object_set_new(row, "slowed_down", json_true()) == 0;
+        ok = ok && json_object_set_new(row, "slowed_down", json_true()) == 0;
     if (early)
-        well = well && json_object_set_new(row, "sold_out_early", json_true()) == 0;
-    if (well && set_missing_to_null(row) && json_object_set(row, "cells", (json_t *)subject->cells) == 0)
+        ok = ok && json_object_set_new(row, "sold_out_early", json_true()) == 0;
+    if (ok && set_missing_to_null(row) && json_object_set(row, "cells", (json_t *)subject->cells) == 0)
         return row;
     json_decref(row);
     return NULL;
@@ -285,14 +285,14 @@ json_t *row_of_runs(const json_t *runs)
         {"wake_ups_per_release", NULL},
     };
     json_t *row = json_deep_copy(representative(runs));
-    bool well = row != NULL;
-    for (size_t i = 0; well && i < sizeof MEDIANS / sizeof MEDIANS[0]; i++) {
+    bool ok = row != NULL;
+    for (size_t i = 0; ok && i < sizeof MEDIANS / sizeof MEDIANS[0]; i++) {
         json_t *into = MEDIANS[i].inner ? json_object_get(row, MEDIANS[i].outer) : row;
         const char *key = MEDIANS[i].inner ? MEDIANS[i].inner : MEDIANS[i].outer;
         if (json_object_get(into, key))
-            well = json_object_set_new(into, key, median(runs, MEDIANS[i].outer, MEDIANS[i].inner)) == 0;
+            ok = json_object_set_new(into, key, median(runs, MEDIANS[i].outer, MEDIANS[i].inner)) == 0;
     }
-    if (well && json_object_set_new(row, "orders_per_s_spread", spread(runs, "orders_per_s")) == 0 &&
+    if (ok && json_object_set_new(row, "orders_per_s_spread", spread(runs, "orders_per_s")) == 0 &&
         json_object_set_new(row, "runs", json_integer((json_int_t)json_array_size(runs))) == 0)
         return row;
     json_decref(row);

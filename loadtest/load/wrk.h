@@ -15,9 +15,9 @@ struct load {
     int64_t requests;  /* stop after this number of orders; 0: no limit */
     int64_t window_ms; /* stop after so long; 0: no such limit (one of the two must be set) */
     int64_t settled;   /* stop after this number of "sold out" answers in a row; 0: never */
-    int64_t
-        stuck_ms; /* orders whose answer says retry are sent again, until one of a client's orders has got no
-                            other answer for so long; 0: they are not */
+    /* orders whose answer says retry are sent again, until one of a client's orders has got no other answer for so long; 0: they are not
+     * */
+    int64_t stuck_ms;
     int64_t patience_ms; /* give up after so long without a single answer */
     const char *what;    /* what orders, for a message about a wait: a strategy; NULL: not said */
     /* Called every now and then; may be NULL. */
@@ -37,8 +37,8 @@ struct answers {
     int64_t unknown;     /* the service says that it does not know whether the order was made */
     int64_t unanswered;  /* sent, and the connection broke */
     int64_t other;
-    int64_t
-        created_late; /* created orders that were certainly sent after another client had been refused as "sold out" */
+    /* created orders that were certainly sent after another client had been refused as "sold out" */
+    int64_t created_late;
 };
 
 /* What a load of a number of orders sold over time. */

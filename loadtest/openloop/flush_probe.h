@@ -13,8 +13,8 @@ struct flushes {
     int64_t count;                 /* 0: not measured; the rest is then 0 */
     double p50_ms, p99_ms, max_ms; /* of write and fdatasync */
     double wakeup_p99_ms;          /* how late the thread woke up, the 99th percentile */
-    double
-        stolen_percent; /* processor time that a hypervisor withheld: of the whole sale, and of its worst second */
+    /* processor time that a hypervisor withheld: of the whole sale, and of its worst second */
+    double stolen_percent;
     double worst_stolen_percent;
 };
 

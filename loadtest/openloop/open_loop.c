@@ -273,16 +273,16 @@ bool open_load_run(const struct open_load *load, struct open_result *ret_result)
     int64_t last_us = load->schedule->count > 0 ? load->schedule->arrivals[load->schedule->count - 1].at_us
                                                 : 0;
     loop.result.series.slot_us = last_us / OPEN_SLOTS + 1;
-    bool well = loop.result.latencies && loop.result.sales && loop.waiting;
-    if (!well)
+    bool ok = loop.result.latencies && loop.result.sales && loop.waiting;
+    if (!ok)
         complain("out of memory");
-    loop.transfers = well ? transfers_open(load->testbed, (size_t)load->connections, on_ended, &loop) : NULL;
-    well = loop.transfers && carry_out(&loop);
+    loop.transfers = ok ? transfers_open(load->testbed, (size_t)load->connections, on_ended, &loop) : NULL;
+    ok = loop.transfers && carry_out(&loop);
     transfers_close(loop.transfers);
     free(loop.waiting);
-    if (well)
+    if (ok)
         *ret_result = loop.result;
     else
         open_result_free(&loop.result);
-    return well;
+    return ok;
 }

@@ -47,8 +47,8 @@ struct open_sales {
 enum { OPEN_SLOTS = 60, OPEN_SLOTS_MAX = OPEN_SLOTS + 20 /* even */ };
 
 struct open_series {
-    int64_t
-        slot_us; /* a share 1 / OPEN_SLOTS of the time in which buyers arrive; longer if the answers take long */
+    /* a share 1 / OPEN_SLOTS of the time in which buyers arrive; longer if the answers take long */
+    int64_t slot_us;
     int64_t arrived[OPEN_SLOTS_MAX], answered[OPEN_SLOTS_MAX];
     int64_t given_up[OPEN_SLOTS_MAX]; /* dropped, timed out, or without an answer */
 };

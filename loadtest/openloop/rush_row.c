@@ -161,13 +161,13 @@ static bool set_latency(json_t *row, const struct rush *rush)
     collect(rush, ALL_PHASES, ANSWER_CREATED, made);
     collect(rush, ALL_PHASES, ANSWER_ACCEPTED, made);
     double p50 = (double)hdr_percentile(made, 0.5), p99 = (double)hdr_percentile(made, 0.99);
-    bool well = json_object_set_new(row, "latency_ms", times_json(made)) == 0 &&
-                json_object_set_new(row, "curve", curve_json(made, rush->closed_us)) == 0 &&
-                json_object_set_new(row, "over_time", series_json(&rush->load.series)) == 0 &&
-                json_object_set_new(row, "p99_over_p50",
-                                    p50 > 0 ? json_real(round(p99 / p50 * 100) / 100) : json_null()) == 0;
+    bool ok = json_object_set_new(row, "latency_ms", times_json(made)) == 0 &&
+              json_object_set_new(row, "curve", curve_json(made, rush->closed_us)) == 0 &&
+              json_object_set_new(row, "over_time", series_json(&rush->load.series)) == 0 &&
+              json_object_set_new(row, "p99_over_p50",
+                                  p50 > 0 ? json_real(round(p99 / p50 * 100) / 100) : json_null()) == 0;
     free(made);
-    return well;
+    return ok;
 }
 
 /* What is kept of the whole; NaN: it was not measured. */

@@ -173,9 +173,9 @@ static bool run_load(const struct open_load *load, struct rush *rush)
     struct flush_probe *probe = NULL;
     if (load->testbed->stack_dir[0] && !(probe = flush_probe_start(load->testbed->dir)))
         return false;
-    bool well = open_load_run(load, &rush->load);
+    bool ok = open_load_run(load, &rush->load);
     bool measured = flush_probe_stop(probe, &rush->flushes);
-    return well && measured;
+    return ok && measured;
 }
 
 static bool sell(struct testbed *testbed, const struct rush_plan *plan, const struct subject *subject,
@@ -201,9 +201,9 @@ static bool sell(struct testbed *testbed, const struct rush_plan *plan, const st
     }
     allot(plan, subject, schedule, stock);
     progress_label(progress, "%s, the sale", subject->name);
-    bool well = set_stocks(testbed, plan, subject, stock, &rush->stock) && run_load(&load, rush);
+    bool ok = set_stocks(testbed, plan, subject, stock, &rush->stock) && run_load(&load, rush);
     free(stock);
-    if (well && judge(testbed, plan, subject, rush))
+    if (ok && judge(testbed, plan, subject, rush))
         return true;
     rush_free(rush);
     return false;
@@ -240,9 +240,9 @@ bool rush_run(struct testbed *testbed, const struct rush_plan *plan, const struc
         complain("not enough memory for %.0f arrivals/s: use a lower rate or a shorter sale", rush.rate);
         return false;
     }
-    bool well = sell(testbed, plan, subject, &schedule, progress, &rush);
+    bool ok = sell(testbed, plan, subject, &schedule, progress, &rush);
     schedule_close(&schedule);
-    if (well)
+    if (ok)
         *ret_rush = rush;
-    return well;
+    return ok;
 }

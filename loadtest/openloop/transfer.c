@@ -258,23 +258,23 @@ static void collect_ended(struct transfers *transfers)
 bool transfers_connect(struct transfers *transfers, int64_t ms)
 {
     int64_t end_us = monotonic_us() + ms * 1000;
-    bool well = true;
+    bool ok = true;
     transfers->connecting = true;
-    for (size_t i = 0; well && i < transfers->count; i++) {
+    for (size_t i = 0; ok && i < transfers->count; i++) {
         curl_easy_setopt(transfers->all[i].easy, CURLOPT_HTTPGET, 1L);
-        well = push(transfers, &transfers->all[i]);
+        ok = push(transfers, &transfers->all[i]);
     }
-    while (well && transfers->under_way_count > 0 && monotonic_us() < end_us && !interrupted())
-        well = transfers_work(transfers, end_us);
-    if (well && !interrupted() && (transfers->under_way_count > 0 || transfers->refused > 0)) {
+    while (ok && transfers->under_way_count > 0 && monotonic_us() < end_us && !interrupted())
+        ok = transfers_work(transfers, end_us);
+    if (ok && !interrupted() && (transfers->under_way_count > 0 || transfers->refused > 0)) {
         complain("%zu connections: %zu could not be opened", transfers->count,
                  transfers->under_way_count + transfers->refused);
-        well = false;
+        ok = false;
     }
     transfers->connecting = false;
     for (size_t i = 0; i < transfers->count; i++)
         curl_easy_setopt(transfers->all[i].easy, CURLOPT_URL, transfers->all[i].url);
-    return well && !interrupted();
+    return ok && !interrupted();
 }
 
 /* ---- working ------------------------------------------------------------------------------------------- */

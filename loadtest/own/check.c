@@ -193,14 +193,14 @@ static json_t *run_once(struct check *check, int64_t number)
                                    .first = check->first,
                                    .connections = (size_t)settings->connections};
     check->first += check->requests;
-    bool well = shop_load_run(&load, &check->answers, show_progress, check) && read_after(check, &after) &&
-                shop_service_runs(&check->service);
+    bool ok = shop_load_run(&load, &check->answers, show_progress, check) && read_after(check, &after) &&
+              shop_service_runs(&check->service);
     progress_step_done(&check->progress);
-    if (!well && interrupted())
+    if (!ok && interrupted())
         keep_part(check, number);
-    else if (!well && check->answers.unanswered > 0)
+    else if (!ok && check->answers.unanswered > 0)
         shop_database_say_open(check->database);
-    if (!well)
+    if (!ok)
         return NULL;
     const struct check_counts counts = count(check, &after);
     if (is_doubtful(check, &counts))
@@ -245,13 +245,13 @@ static int run_all(struct check *check)
 {
     json_auto_t *rows = json_array();
     check->first = 1;
-    bool well = rows && restock(check) && probe(check);
-    for (int64_t i = 1; well && i <= check->settings->repeat; i++) {
+    bool ok = rows && restock(check) && probe(check);
+    for (int64_t i = 1; ok && i <= check->settings->repeat; i++) {
         json_t *row = run_once(check, i);
-        well = row && json_array_append_new(rows, row) == 0;
+        ok = row && json_array_append_new(rows, row) == 0;
     }
     progress_wipe();
-    if (well || check->part || (interrupted() && json_array_size(rows) > 0))
+    if (ok || check->part || (interrupted() && json_array_size(rows) > 0))
         return print_runs(check, rows);
     return ENDED_ENVIRONMENT;
 }

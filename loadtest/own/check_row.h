@@ -17,8 +17,8 @@ struct check_counts {
     int64_t oversold; /* beyond the stock at the start */
     int64_t drift;    /* sold − (stock at the start − left) */
     int64_t lost;     /* acknowledged and not sold */
-    int64_t
-        unacknowledged; /* sold, and no answer can have been meant: neither sold, nor accepted, nor an error, nor silence */
+    /* sold, and no answer can have been meant: neither sold, nor accepted, nor an error, nor silence */
+    int64_t unacknowledged;
     bool turned_away;   /* buyers were refused, and the units left at the end were enough for one of them */
     bool failing;       /* more than CHECK_FAILING_PERCENT of the answers say neither sold nor sold out */
     const char *broken; /* SQL of the first invariant that is not true; NULL: none */

@@ -455,16 +455,16 @@ static char *read_file(const char *path)
     FILE *file = fopen(path, "re");
     char *text = file ? malloc(FILE_MAX_BYTES + 1) : NULL;
     size_t length = text ? fread(text, 1, FILE_MAX_BYTES, file) : 0;
-    bool well = text && !ferror(file);
+    bool ok = text && !ferror(file);
     if (text)
         text[length] = 0;
-    if (!well)
+    if (!ok)
         complain("cannot read %s: %s. `loadtest init` writes such a file", path, strerror(errno));
     else if (length == FILE_MAX_BYTES || strlen(text) != length)
         complain("%s is not a description of a service: it has 1 MB or more, or a NUL byte", path);
     if (file)
         fclose(file);
-    if (well && length < FILE_MAX_BYTES && strlen(text) == length) {
+    if (ok && length < FILE_MAX_BYTES && strlen(text) == length) {
         if (strncmp(text, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
             memmove(text, text + 3, length - 2);
         return text;
@@ -493,22 +493,22 @@ bool shop_description_read(const char *path, struct shop_description *ret_descri
     char *text = read_file(path);
     reader.text = text;
     ret_description->folder = text ? folder_of(path) : NULL;
-    bool well = text && ret_description->folder;
-    if (well) {
+    bool ok = text && ret_description->folder;
+    if (ok) {
         ret_description->document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
         if (!ret_description->document)
             complain("%s:%d: the file is not JSON: %s", path, error.line, error.text);
         else if (!json_is_object(ret_description->document))
             complain("%s:1: the file is %s. Write an object", path, kind_of(ret_description->document));
-        well = json_is_object(ret_description->document) &&
-               read_members(&reader, ret_description->document, ret_description);
+        ok = json_is_object(ret_description->document) &&
+             read_members(&reader, ret_description->document, ret_description);
     } else if (text) {
         complain("cannot find the folder of %s: %s", path, strerror(errno));
     }
     ret_description->text = text;
-    if (!well)
+    if (!ok)
         shop_description_free(ret_description);
-    return well;
+    return ok;
 }
 
 void shop_description_free(struct shop_description *description)

@@ -55,22 +55,22 @@ static bool make_question(struct shop_database *database, size_t i, const char *
 static bool make_expires(struct shop_database *database, const char *sql)
 {
     char *counts = NULL;
-    bool well = asprintf(&counts, "WITH ended AS (%s RETURNING 1) SELECT count(*) FROM ended", sql) >= 0 &&
-                make_question(database, EXPIRES, counts);
+    bool ok = asprintf(&counts, "WITH ended AS (%s RETURNING 1) SELECT count(*) FROM ended", sql) >= 0 &&
+              make_question(database, EXPIRES, counts);
     free(counts);
-    return well;
+    return ok;
 }
 
 static bool make_questions(struct shop_database *database)
 {
     const struct shop_description *description = database->description;
-    bool well = make_question(database, STOCK, description->stock) &&
-                make_question(database, SOLD, description->sold) &&
-                (!description->settled || make_question(database, SETTLED, description->settled)) &&
-                (!description->expires || make_expires(database, description->expires));
-    for (size_t i = 0; well && i < description->invariant_count; i++)
-        well = make_question(database, FIRST_INVARIANT + i, description->invariants[i]);
-    return well;
+    bool ok = make_question(database, STOCK, description->stock) &&
+              make_question(database, SOLD, description->sold) &&
+              (!description->settled || make_question(database, SETTLED, description->settled)) &&
+              (!description->expires || make_expires(database, description->expires));
+    for (size_t i = 0; ok && i < description->invariant_count; i++)
+        ok = make_question(database, FIRST_INVARIANT + i, description->invariants[i]);
+    return ok;
 }
 
 static bool connect_to(struct shop_database *database)
@@ -176,19 +176,19 @@ bool shop_database_load(struct shop_database *database)
 bool shop_database_reset(struct shop_database *database)
 {
     const struct shop_description *description = database->description;
-    bool well = true;
-    for (size_t i = 0; well && i < description->reset_count; i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < description->reset_count; i++) {
         char *sql = shop_expand(description->reset[i], &database->values), member[32];
         snprintf(member, sizeof member, "reset[%zu]", i);
         wait_from_now(database->db);
-        well = sql && db_run_script(database->db, sql) == DB_OK;
+        ok = sql && db_run_script(database->db, sql) == DB_OK;
         if (!sql)
             complain("out of memory");
-        else if (!well)
+        else if (!ok)
             say_failed(database, member);
         free(sql);
     }
-    return well;
+    return ok;
 }
 
 /* ---- questions ----------------------------------------------------------------------------------------- */
@@ -256,16 +256,16 @@ bool shop_database_read(struct shop_database *database, struct shop_stock *ret_s
 {
     *ret_stock = (struct shop_stock){.broken = -1};
     db_begin(database->db, DB_REPEATABLE_READ);
-    bool well = ask_count(database, &database->questions[STOCK], &ret_stock->left) &&
-                ask_count(database, &database->questions[SOLD], &ret_stock->sold);
-    for (size_t i = 0; well && i < database->description->invariant_count; i++) {
+    bool ok = ask_count(database, &database->questions[STOCK], &ret_stock->left) &&
+              ask_count(database, &database->questions[SOLD], &ret_stock->sold);
+    for (size_t i = 0; ok && i < database->description->invariant_count; i++) {
         bool is_true = false;
-        well = ask_truth(database, &database->questions[FIRST_INVARIANT + i], &is_true);
-        if (well && !is_true && ret_stock->broken < 0)
+        ok = ask_truth(database, &database->questions[FIRST_INVARIANT + i], &is_true);
+        if (ok && !is_true && ret_stock->broken < 0)
             ret_stock->broken = (int)i;
     }
     db_rollback(database->db);
-    return well;
+    return ok;
 }
 
 bool shop_database_expire(struct shop_database *database, int64_t *ret_rows)

@@ -29,16 +29,16 @@ static bool add_headers(struct curl_slist **headers, const struct shop_request *
                         const struct shop_values *values)
 {
     /* No pause before the body. */
-    bool well = add_header(headers, "Expect:"), typed = false;
-    for (size_t i = 0; well && i < request->headers.count; i++) {
+    bool ok = add_header(headers, "Expect:"), typed = false;
+    for (size_t i = 0; ok && i < request->headers.count; i++) {
         char *value = shop_expand(request->headers.value[i], values), *line = NULL;
         typed = typed || strcasecmp(request->headers.name[i], "content-type") == 0;
-        well = value && asprintf(&line, "%s: %s", request->headers.name[i], value) > 0 &&
-               add_header(headers, line);
+        ok = value && asprintf(&line, "%s: %s", request->headers.name[i], value) > 0 &&
+             add_header(headers, line);
         free(value);
         free(line);
     }
-    return well && (typed || !request->body || add_header(headers, "Content-Type: application/json"));
+    return ok && (typed || !request->body || add_header(headers, "Content-Type: application/json"));
 }
 
 bool shop_exchange_prepare(struct shop_exchange *exchange, const struct shop_request *request,
@@ -50,8 +50,8 @@ bool shop_exchange_prepare(struct shop_exchange *exchange, const struct shop_req
         exchange->easy = curl_easy_init();
     curl_slist_free_all(exchange->headers);
     exchange->headers = NULL;
-    bool well = url && body && exchange->easy && add_headers(&exchange->headers, request, values);
-    if (well) {
+    bool ok = url && body && exchange->easy && add_headers(&exchange->headers, request, values);
+    if (ok) {
         CURL *easy = exchange->easy;
         curl_easy_reset(easy); /* keeps the connection */
         exchange->reply.most = BODY_MAX;
@@ -67,7 +67,7 @@ bool shop_exchange_prepare(struct shop_exchange *exchange, const struct shop_req
     }
     free(url);
     free(body);
-    return well;
+    return ok;
 }
 
 void shop_exchange_close(struct shop_exchange *exchange)

@@ -172,16 +172,16 @@ bool shop_load_run(const struct shop_load *load, struct shop_answers *ret_answer
     run.buyers = calloc(load->connections, sizeof *run.buyers);
     memset(ret_answers, 0, sizeof *ret_answers);
     int64_t began_us = monotonic_us();
-    bool well = run.multi && run.buyers;
-    if (!well)
+    bool ok = run.multi && run.buyers;
+    if (!ok)
         complain("out of memory");
     else
         curl_multi_setopt(run.multi, CURLMOPT_MAXCONNECTS, (long)load->connections);
-    for (size_t i = 0; well && i < load->connections; i++) {
+    for (size_t i = 0; ok && i < load->connections; i++) {
         run.buyers[i].instance = i % load->service->count;
-        well = send_next(&run, &run.buyers[i]);
+        ok = send_next(&run, &run.buyers[i]);
     }
-    well = well && run_to_end(&run, progress, context);
+    ok = ok && run_to_end(&run, progress, context);
     ret_answers->seconds = (double)(monotonic_us() - began_us) / 1e6;
     qsort(ret_answers->statuses, ret_answers->status_count, sizeof ret_answers->statuses[0], by_status);
     for (size_t i = 0; run.buyers && i < load->connections; i++) {
@@ -191,5 +191,5 @@ bool shop_load_run(const struct shop_load *load, struct shop_answers *ret_answer
     }
     curl_multi_cleanup(run.multi);
     free(run.buyers);
-    return well;
+    return ok;
 }

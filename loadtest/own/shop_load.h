@@ -27,8 +27,8 @@ struct shop_answers {
     } statuses
         [SHOP_STATUS_KINDS]; /* by the status; those that have no room count in the last one, as status 0 */
     size_t status_count;
-    char
-        first_failure[SHOP_ANSWER_KEPT + 1]; /* the first answer of FAILED, or why the first was UNANSWERED */
+    /* the first answer of FAILED, or why the first was UNANSWERED */
+    char first_failure[SHOP_ANSWER_KEPT + 1];
     /* What the file may lack: for the first answer that counts as sold because its status is 2xx, and for the first that failed; "": nothing. */
     char doubt[SHOP_HINT], hint[SHOP_HINT];
     double seconds;

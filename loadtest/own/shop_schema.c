@@ -20,15 +20,15 @@ static char *read_schema(const struct shop_description *description)
     FILE *file = fopen(description->schema, "re");
     char *text = file ? malloc(SCHEMA_MAX_BYTES + 1) : NULL;
     size_t length = text ? fread(text, 1, SCHEMA_MAX_BYTES + 1, file) : 0;
-    bool well = text && !ferror(file) && length <= SCHEMA_MAX_BYTES;
-    if (well)
+    bool ok = text && !ferror(file) && length <= SCHEMA_MAX_BYTES;
+    if (ok)
         text[length] = 0;
     else
         shop_complain(description, "schema", "is %s, which cannot be read: %s", description->schema,
                       length > SCHEMA_MAX_BYTES ? "it has more than 16 MB" : strerror(errno));
     if (file)
         fclose(file);
-    if (well)
+    if (ok)
         return text;
     free(text);
     return NULL;
@@ -77,15 +77,15 @@ static bool run_part(struct db *db, const struct shop_description *description, 
     char *sql = strndup(part->text, part->length);
     int64_t until_us = monotonic_us() + (int64_t)WAIT_MS * 1000;
     db_set_deadline(db, until_us, until_us);
-    bool well = sql && db_run_copy(db, sql, part->data, part->data_length) == DB_OK;
+    bool ok = sql && db_run_copy(db, sql, part->data, part->data_length) == DB_OK;
     if (!sql)
         complain("out of memory");
-    else if (!well && is_harmless(part, db_error(db)))
-        well = true;
-    else if (!well)
+    else if (!ok && is_harmless(part, db_error(db)))
+        ok = true;
+    else if (!ok)
         say_error(description, part, db);
     free(sql);
-    return well;
+    return ok;
 }
 
 bool shop_schema_load(struct db *db, const struct shop_description *description)
@@ -93,9 +93,9 @@ bool shop_schema_load(struct db *db, const struct shop_description *description)
     char *text = read_schema(description);
     struct sql_script script = {.at = text, .line = 1};
     struct sql_part part;
-    bool well = text != NULL;
-    while (well && !interrupted() && sql_script_next(&script, &part))
-        well = part.is_command ? can_skip(description, &part) : run_part(db, description, &part);
+    bool ok = text != NULL;
+    while (ok && !interrupted() && sql_script_next(&script, &part))
+        ok = part.is_command ? can_skip(description, &part) : run_part(db, description, &part);
     free(text);
-    return well && !interrupted();
+    return ok && !interrupted();
 }

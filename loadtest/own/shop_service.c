@@ -33,9 +33,9 @@ enum {
 static bool load_schema(const char *postgres, const struct shop_description *description)
 {
     struct shop_database *database = shop_database_open(postgres, description, -1);
-    bool well = database && shop_database_load(database);
+    bool ok = database && shop_database_load(database);
     shop_database_close(database);
-    return well;
+    return ok;
 }
 
 bool shop_servers_open(const struct shop_description *description, struct shop_servers *ret_servers)
@@ -105,21 +105,21 @@ static bool find_ports(size_t count, int64_t *ret_ports)
 {
     int sockets[INSTANCES_MAX];
     size_t made = 0;
-    bool well = true;
-    for (; well && made < count; made++) {
+    bool ok = true;
+    for (; ok && made < count; made++) {
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t size = sizeof address;
         sockets[made] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        well = sockets[made] >= 0 && bind(sockets[made], (struct sockaddr *)&address, sizeof address) == 0 &&
-               getsockname(sockets[made], (struct sockaddr *)&address, &size) == 0;
+        ok = sockets[made] >= 0 && bind(sockets[made], (struct sockaddr *)&address, sizeof address) == 0 &&
+             getsockname(sockets[made], (struct sockaddr *)&address, &size) == 0;
         ret_ports[made] = ntohs(address.sin_port);
     }
-    if (!well)
+    if (!ok)
         complain("cannot find a free port: %s", strerror(errno));
     for (size_t i = 0; i < made; i++)
         if (sockets[i] >= 0)
             close(sockets[i]);
-    return well;
+    return ok;
 }
 
 struct shop_values shop_values_of(const struct shop_service *service, size_t i)
@@ -139,21 +139,20 @@ static bool make_command(const struct shop_plan *plan, const struct shop_values 
                          struct command *ret_command)
 {
     const struct shop_description *description = plan->description;
-    bool well = true;
+    bool ok = true;
     size_t count = 0;
     *ret_command = (struct command){0};
-    for (size_t i = 0; well && description->start[i]; i++)
-        well = (ret_command->words[i] = shop_expand(description->start[i], values)) != NULL;
-    for (size_t i = 0; well && i < description->env.count; i++) {
+    for (size_t i = 0; ok && description->start[i]; i++)
+        ok = (ret_command->words[i] = shop_expand(description->start[i], values)) != NULL;
+    for (size_t i = 0; ok && i < description->env.count; i++) {
         char *value = shop_expand(description->env.value[i], values);
-        well = value &&
-               asprintf(&ret_command->variables[count], "%s=%s", description->env.name[i], value) > 0;
-        count += well;
+        ok = value && asprintf(&ret_command->variables[count], "%s=%s", description->env.name[i], value) > 0;
+        count += ok;
         free(value);
     }
-    for (size_t i = 0; well && plan->env && i < plan->env->count; i++)
-        well = (ret_command->variables[count++] = shop_expand(plan->env->item[i], values)) != NULL;
-    return well;
+    for (size_t i = 0; ok && plan->env && i < plan->env->count; i++)
+        ok = (ret_command->variables[count++] = shop_expand(plan->env->item[i], values)) != NULL;
+    return ok;
 }
 
 static void free_command(struct command *command)
@@ -170,7 +169,7 @@ static bool start_instance(const struct shop_plan *plan, struct shop_service *se
     struct shop_values values = shop_values_of(service, i);
     values.postgres = plan->postgres;
     values.redis = plan->redis;
-    bool well = make_command(plan, &values, &command);
+    bool ok = make_command(plan, &values, &command);
     const struct child_plan child = {
         .argv = (const char *const *)command.words,
         .env = (const char *const *)command.variables,
@@ -178,12 +177,12 @@ static bool start_instance(const struct shop_plan *plan, struct shop_service *se
         .folder = plan->description->folder,
         .death_signal = SIGKILL,
     };
-    if (!well)
+    if (!ok)
         complain("out of memory");
     else if (!child_start(&child, &service->process[i]))
-        well = (complain("cannot start a process: %s", strerror(errno)), false);
+        ok = (complain("cannot start a process: %s", strerror(errno)), false);
     free_command(&command);
-    return well;
+    return ok;
 }
 
 /* ---- watching ------------------------------------------------------------------------------------------ */
@@ -317,15 +316,15 @@ bool shop_service_start(const struct shop_plan *plan, struct shop_service *ret_s
     }
     if (starts)
         adoption_begin(&ret_service->adoption);
-    bool well = !starts || find_ports(ret_service->count, ret_service->port);
-    for (size_t i = 0; well && starts && i < ret_service->count; i++)
-        well = start_instance(plan, ret_service, i);
+    bool ok = !starts || find_ports(ret_service->count, ret_service->port);
+    for (size_t i = 0; ok && starts && i < ret_service->count; i++)
+        ok = start_instance(plan, ret_service, i);
     int64_t until_us = monotonic_us() + description->start_timeout_ms * 1000;
-    for (size_t i = 0; well && i < ret_service->count; i++)
-        well = await_instance(ret_service, i, until_us);
-    if (!well)
+    for (size_t i = 0; ok && i < ret_service->count; i++)
+        ok = await_instance(ret_service, i, until_us);
+    if (!ok)
         shop_service_stop(ret_service);
-    return well;
+    return ok;
 }
 
 /* ---- the stock -------------------------------------------------------------------------------------------- */
@@ -352,10 +351,10 @@ bool shop_service_reset(const struct shop_service *service, struct shop_database
     if (!url)
         return shop_database_reset(database);
     size_t count = shop_mentions(url, "port") || shop_mentions(url, "instance") ? service->count : 1;
-    bool well = true;
-    for (size_t i = 0; well && i < count; i++) /* each may have the stock in its memory */
-        well = reset_by_request(service, i, stock);
-    return well;
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) /* each may have the stock in its memory */
+        ok = reset_by_request(service, i, stock);
+    return ok;
 }
 
 bool shop_service_restock(const struct shop_service *service, struct shop_database *database, int64_t stock,

@@ -164,9 +164,9 @@ char *child_output(struct child_plan plan, int64_t ms, size_t max)
             break;
     }
     text[length] = 0;
-    bool well = complete && child_wait(&child, 1000, true) && child.status == 0;
+    bool ok = complete && child_wait(&child, 1000, true) && child.status == 0;
     child_stop(&child, 1000);
-    if (!well) {
+    if (!ok) {
         free(text);
         return NULL;
     }

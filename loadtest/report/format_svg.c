@@ -276,9 +276,9 @@ static bool print_sheet(const struct result_table *table, const json_t *charts, 
     struct sheet sheet = {.out = open_memstream(&body, &length), .below = {MARGIN, MARGIN}};
     if (sheet.out)
         add_charts(&sheet, charts, svg, drawn);
-    bool well = sheet.out && fclose(sheet.out) == 0;
+    bool ok = sheet.out && fclose(sheet.out) == 0;
     double width = sheet.right + MARGIN, height = flush_columns(&sheet) - GAP + MARGIN;
-    if (well && length > 0) {
+    if (ok && length > 0) {
         fprintf(out,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" "
                 "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"",
@@ -290,13 +290,13 @@ static bool print_sheet(const struct result_table *table, const json_t *charts, 
             "<rect class=\"ground\" width=\"%.0f\" height=\"%.0f\" rx=\"8\" fill=\"#ffffff\"/>\n%s</svg>\n",
             width, height, body);
     } else {
-        complain(well ? "this result has no picture that can be drawn: choose another format"
-                      : "out of memory");
+        complain(ok ? "this result has no picture that can be drawn: choose another format"
+                    : "out of memory");
     }
     free(body);
     free(svg);
     free(text);
-    return well && length > 0;
+    return ok && length > 0;
 }
 
 bool format_svg(const struct result_table *table, const struct page *page, FILE *out)

@@ -11,8 +11,8 @@ struct counterexample {
     size_t length;
     unsigned badness;  /* what it breaks, as the caller counts it: more is worse */
     unsigned switches; /* context switches */
-    unsigned
-        effort; /* to follow it, as the caller counts it: of two that are equally bad, the one with less is shown */
+    /* to follow it, as the caller counts it: of two that are equally bad, the one with less is shown */
+    unsigned effort;
     /* Of requests to a user's service: connections of its pool that further requests occupy, and whether one of them is closed later. */
     size_t occupied;
     bool frees;

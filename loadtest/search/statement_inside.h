@@ -41,8 +41,8 @@ struct statement_inside {
     bool many;      /* its text has several statements, apart from those that only change the session */
     bool runs;      /* a function, a procedure or a trigger with statements runs in it */
     bool reads_and_writes; /* outside of these */
-    bool
-        several; /* it takes more than one snapshot: a function or trigger with several statements, or several statements in one text */
+    /* it takes more than one snapshot: a function or trigger with several statements, or several statements in one text */
+    bool several;
 };
 
 /* TEXT: one statement, or several with semicolons, as the service sent them. */

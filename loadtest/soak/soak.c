@@ -111,11 +111,11 @@ static int soak_run(struct testbed *testbed, const json_t *strategies, void *con
     int64_t count = (int64_t)json_array_size(strategies);
     settings->plan.orders = (settings->orders + count - 1) / count;
     struct progress progress = progress_begin((size_t)count);
-    bool well = true;
+    bool ok = true;
     size_t i;
     json_t *strategy;
     json_array_foreach(strategies, i, strategy) {
-        well = well && sell_under(testbed, settings, strategy, &progress, document);
+        ok = ok && sell_under(testbed, settings, strategy, &progress, document);
         progress_step_done(&progress);
     }
     progress_wipe();
@@ -124,9 +124,9 @@ static int soak_run(struct testbed *testbed, const json_t *strategies, void *con
     const json_t *rows = json_object_get(document, "rows");
     if (interrupted() && !settings->resume)
         json_object_set_new(document, "interrupted", json_true());
-    bool is_worth_it = well || (!settings->resume && json_array_size(rows) > 0);
+    bool is_worth_it = ok || (!settings->resume && json_array_size(rows) > 0);
     bool written = !is_worth_it || output_write(&soak_result, document, &settings->output);
-    return well && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
+    return ok && written ? result_status(rows, settings->strategies) : ENDED_ENVIRONMENT;
 }
 
 static const struct command COMMAND = {

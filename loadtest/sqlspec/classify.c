@@ -469,17 +469,17 @@ static bool classify_reads(struct classifier *classifier, const struct pair *pai
 static bool classify_pair(struct classifier *classifier, size_t x, size_t y, uint32_t all, bool *ret_named)
 {
     struct pair pair = {.x = x, .y = y, .all = all}, back = {.x = y, .y = x, .all = all};
-    bool well = look_at_pair(classifier, &pair) && look_at_pair(classifier, &back) &&
-                classify_dirty_read(classifier, &pair, ret_named) &&
-                (*ret_named || classify_dirty_read(classifier, &back, ret_named));
-    if (well && !*ret_named)
+    bool ok = look_at_pair(classifier, &pair) && look_at_pair(classifier, &back) &&
+              classify_dirty_read(classifier, &pair, ret_named) &&
+              (*ret_named || classify_dirty_read(classifier, &back, ret_named));
+    if (ok && !*ret_named)
         *ret_named = classify_reads(classifier, &pair) || classify_reads(classifier, &back);
-    if (well && !*ret_named)
-        well = classify_writes(classifier, &pair, &back, ret_named) &&
-               (*ret_named || classify_writes(classifier, &back, &pair, ret_named));
+    if (ok && !*ret_named)
+        ok = classify_writes(classifier, &pair, &back, ret_named) &&
+             (*ret_named || classify_writes(classifier, &back, &pair, ret_named));
     sql_outcome_free(&pair.without_y);
     sql_outcome_free(&back.without_y);
-    return well;
+    return ok;
 }
 
 /* Adds where the outcome differs from the serial execution that is nearest to it. */
@@ -583,21 +583,21 @@ bool classify(struct sql_execution *execution, struct serial *serial, const size
                                       .steps = steps,
                                       .count = count,
                                       .finding = ret_finding};
-    bool well = true;
+    bool ok = true;
     if (outcome->stuck) {
         (void)name_it(classifier, FINDING_STUCK, 0, "%s. No session has a step left that releases it.",
                       outcome->waits);
-    } else if ((well = serial_find(serial, execution, all, text, &found)) && found) {
+    } else if ((ok = serial_find(serial, execution, all, text, &found)) && found) {
         (void)name_it(classifier, FINDING_SERIAL, 0, "The same as in a serial execution.");
-    } else if (well && outcome->aborted &&
-               (well = serial_find(serial, execution, all & ~outcome->aborted, rest, &found)) && found) {
+    } else if (ok && outcome->aborted &&
+               (ok = serial_find(serial, execution, all & ~outcome->aborted, rest, &found)) && found) {
         (void)classify_aborted(classifier, outcome);
-    } else if (well) {
-        well = classify_anomaly(classifier, all & ~outcome->aborted);
+    } else if (ok) {
+        ok = classify_anomaly(classifier, all & ~outcome->aborted);
     }
     sql_outcome_free(&classifier->here);
     free(classifier);
     free(text);
     free(rest);
-    return well;
+    return ok;
 }

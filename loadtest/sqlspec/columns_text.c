@@ -113,27 +113,27 @@ static bool print_made(const struct columns *columns, size_t session, const char
         return false;
     (void)fputs(before, out);
     write(out, from);
-    bool well = fclose(out) == 0;
-    if (well)
+    bool ok = fclose(out) == 0;
+    if (ok)
         columns_cell(columns, session, text);
     free(text);
-    return well;
+    return ok;
 }
 
 static bool print_event(const struct columns *columns, const struct spec *spec, const json_t *event)
 {
     size_t session = session_of(spec, event), i;
     json_t *result;
-    bool well = true;
+    bool ok = true;
     if (session == SIZE_MAX)
         return true;
-    well = print_made(columns, session, "", write_heading, event);
+    ok = print_made(columns, session, "", write_heading, event);
     if (strcmp(result_text(event, "event"), "waiting") == 0)
-        well = well && print_made(columns, session, "  ", write_waits, event);
+        ok = ok && print_made(columns, session, "  ", write_waits, event);
     json_array_foreach(json_object_get(event, "results"), i, result) {
-        well = well && print_made(columns, session, "  → ", write_result, result);
+        ok = ok && print_made(columns, session, "  → ", write_result, result);
     }
-    return well;
+    return ok;
 }
 
 bool columns_print(FILE *stream, const struct spec *spec, const json_t *events, size_t width)
@@ -142,12 +142,12 @@ bool columns_print(FILE *stream, const struct spec *spec, const json_t *events, 
     const char *names[SPEC_SESSIONS_MAX];
     size_t i;
     json_t *event;
-    bool well = true;
+    bool ok = true;
     for (i = 0; i < spec->session_count; i++)
         names[i] = spec->sessions[i].name;
     columns_names(&columns, names);
     json_array_foreach(events, i, event) {
-        well = well && print_event(&columns, spec, event);
+        ok = ok && print_event(&columns, spec, event);
     }
-    return well;
+    return ok;
 }

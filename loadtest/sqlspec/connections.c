@@ -51,19 +51,19 @@ bool connections_open(const struct sql_driver *driver, const char *url, const st
 {
     *ret_connections = (struct connections){.spec = spec, .path = path};
     ret_connections->control = open_one(driver, url, path, "control connection");
-    bool well = ret_connections->control != NULL;
-    for (size_t i = 0; well && i < spec->session_count; i++) {
+    bool ok = ret_connections->control != NULL;
+    for (size_t i = 0; ok && i < spec->session_count; i++) {
         struct session *session = open_one(driver, url, path, spec->sessions[i].name);
         ret_connections->sessions[i] = session;
-        well = session != NULL;
-        if (well) {
+        ok = session != NULL;
+        if (ok) {
             session->on_notice = report_notice;
             session->context = ret_connections;
         }
     }
-    if (!well)
+    if (!ok)
         connections_close(ret_connections);
-    return well;
+    return ok;
 }
 
 void connections_close(struct connections *connections)
@@ -265,11 +265,10 @@ bool connections_roll_back(struct connections *connections, size_t number)
 bool connections_reset_session(struct connections *connections, size_t number)
 {
     struct session *session = connections->sessions[number];
-    bool well = connections_roll_back(connections, number);
-    for (const char *const *sql = session->driver->reset; well && *sql && session->state == SESSION_IDLE;
-         sql++)
+    bool ok = connections_roll_back(connections, number);
+    for (const char *const *sql = session->driver->reset; ok && *sql && session->state == SESSION_IDLE; sql++)
         (void)session_run(session, *sql, monotonic_us() + CONTROL_US);
-    return well && is_there(connections, number);
+    return ok && is_there(connections, number);
 }
 
 bool connections_start(struct connections *connections, size_t step)

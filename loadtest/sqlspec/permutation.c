@@ -23,8 +23,8 @@ struct active_step {
 struct run {
     struct connections *connections;
     struct active_step active[SPEC_SESSIONS_MAX]; /* step NULL: the session is free */
-    size_t
-        waiting[SPEC_SESSIONS_MAX]; /* sessions whose steps were reported as waiting, the first one first */
+    /* sessions whose steps were reported as waiting, the first one first */
+    size_t waiting[SPEC_SESSIONS_MAX];
     size_t waiting_count;
     size_t notices; /* of all sessions when they were last compared */
     bool ends_waits, said;
@@ -299,7 +299,7 @@ bool permutation_run(struct connections *connections, const struct spec_permutat
             connections_end_session(connections, i);
         else
             connections_tear_down_session(connections, i);
-    bool well = !run.failed && connections_check_invariants(connections, ret_broken);
+    bool ok = !run.failed && connections_check_invariants(connections, ret_broken);
     connections_tear_down(connections);
-    return well;
+    return ok;
 }

@@ -28,9 +28,9 @@ static bool run_with(struct sql_execution *execution, const struct serial_outcom
     struct sql_outcome outcome = {0};
     sequences->off = !reversed;
     sequences->reversed = reversed;
-    bool well = sql_execution_run_serial(execution, moved->order, moved->count, &outcome);
+    bool ok = sql_execution_run_serial(execution, moved->order, moved->count, &outcome);
     sequences->off = sequences->reversed = false;
-    if (!well)
+    if (!ok)
         return false;
     *ret_same = reversed
                     ? same_text(sql_outcome_text(&moved->outcome, UINT32_MAX),

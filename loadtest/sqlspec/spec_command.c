@@ -61,18 +61,18 @@ static int run_permutations(struct spec_run *run)
 {
     const struct spec_settings *settings = run->settings;
     json_auto_t *rows = json_array();
-    bool well = rows != NULL;
+    bool ok = rows != NULL;
     run->is_report = strcmp(settings->output.format, "table") == 0 && !settings->output.output;
     if (run->is_report)
         printf("Parsed test spec with %zu sessions\n", run->spec.session_count);
-    for (size_t i = 0; well && i < run->spec.permutation_count; i++) {
+    for (size_t i = 0; ok && i < run->spec.permutation_count; i++) {
         json_t *row = run_permutation(run, &run->spec.permutations[i], false);
-        well = row && json_array_append_new(rows, row) == 0;
+        ok = row && json_array_append_new(rows, row) == 0;
         (void)fflush(stdout);
         if (run->is_report)
             interrupt_shown();
     }
-    if (!well && (!interrupted() || json_array_size(rows) == 0))
+    if (!ok && (!interrupted() || json_array_size(rows) == 0))
         return ENDED_ENVIRONMENT;
     struct output_settings output = settings->output;
     if (run->is_report)

@@ -126,27 +126,27 @@ static bool count_outcome(struct spec_search *search, struct sql_outcome *outcom
     struct found *found = search->found;
     while (text && found < search->found + search->found_count && strcmp(found->text, text) != 0)
         found++;
-    bool is_new = found == search->found + search->found_count, well = text != NULL;
+    bool is_new = found == search->found + search->found_count, ok = text != NULL;
     if (!text)
         complain("out of memory");
-    if (well && is_new && search->found_count == OUTCOMES_MAX) {
+    if (ok && is_new && search->found_count == OUTCOMES_MAX) {
         complain("%s: there are more than %d different outcomes. Select only values that matter",
                  search->settings->path, OUTCOMES_MAX);
-        well = false;
+        ok = false;
     }
-    if (well && is_new) {
+    if (ok && is_new) {
         *found = (struct found){.text = text, .outcome = *outcome};
         *outcome = (struct sql_outcome){0};
         text = NULL;
         search->found_count++;
     }
-    if (well && (is_new || counterexample_is_before(&ran, &found->simplest)))
+    if (ok && (is_new || counterexample_is_before(&ran, &found->simplest)))
         found->simplest = ran;
-    if (well)
+    if (ok)
         found->schedules++;
     free(text);
     sql_outcome_free(outcome);
-    return well;
+    return ok;
 }
 
 static bool end(void *self)

@@ -18,8 +18,8 @@ struct sql_outcome {
     bool stuck;       /* a session waited at the end for one that had no step left */
     char waits[600];  /* STUCK: "Step x of b waits for advisory lock 1, which is held by a" */
     const struct numbers *numbers; /* of the execution */
-    const char
-        *broken; /* the SQL of an invariant that was not true; NULL: none. It belongs to the specification. */
+    /* the SQL of an invariant that was not true; NULL: none. It belongs to the specification. */
+    const char *broken;
 };
 
 /* Texts and comparisons treat numbers that sequences have generated as numbers.h says. */

@@ -21,14 +21,14 @@ void sql_outcome_free(struct sql_outcome *outcome)
 static json_t *parts_of(const struct sql_outcome *outcome, uint32_t sessions)
 {
     json_t *parts = json_object();
-    bool well = parts && json_object_set(parts, "tables", outcome->tables) == 0;
-    for (size_t i = 0; well && i < SPEC_SESSIONS_MAX; i++)
+    bool ok = parts && json_object_set(parts, "tables", outcome->tables) == 0;
+    for (size_t i = 0; ok && i < SPEC_SESSIONS_MAX; i++)
         if (sessions & 1u << i && outcome->sessions[i]) {
             char name[8];
             (void)snprintf(name, sizeof name, "%zu", i);
-            well = json_object_set(parts, name, outcome->sessions[i]) == 0;
+            ok = json_object_set(parts, name, outcome->sessions[i]) == 0;
         }
-    if (well)
+    if (ok)
         return parts;
     json_decref(parts);
     return NULL;

@@ -61,8 +61,8 @@ bool redis_tell(const char *url, int place, const char *format, ...)
     int fd = reach(port);
     if (fd < 0)
         return false;
-    bool well = length < (int)sizeof text && send(fd, text, (size_t)length, MSG_NOSIGNAL) == length &&
-                replies_well(fd);
+    bool ok = length < (int)sizeof text && send(fd, text, (size_t)length, MSG_NOSIGNAL) == length &&
+              replies_well(fd);
     close(fd);
-    return well;
+    return ok;
 }

@@ -20,8 +20,8 @@ struct testbed_settings {
     const char *strategies; /* whose locks' servers the stack needs as well; NULL: none */
     int64_t workers;        /* of each of them; 0: the service's own default */
     int64_t product_limit;  /* orders of one product in the database at once; 0: any number */
-    const char
-        *servers; /* "private": a stack of our own; "environment": those that DATABASE_URL and its kin name */
+    /* "private": a stack of our own; "environment": those that DATABASE_URL and its kin name */
+    const char *servers;
 };
 
 #define TESTBED_DEFAULTS                                                                                     \

@@ -19,8 +19,8 @@ struct redisson_handle {
  * queue, queue, places; ARGV the contender's identity, the lease in ms, how many grants it knows of, for how long it asks for
  * a place in ms. */
 struct redisson_kind {
-    struct redis_script
-        *take; /* nil: granted; else in how many ms to look again, below 0 where it does not know */
+    /* nil: granted; else in how many ms to look again, below 0 where it does not know */
+    struct redis_script *take;
     struct redis_script *release; /* nil: it was not held */
     /* For a contender whose last request was lost: makes the hold count what ARGV says and leaves the queue, however often
      * it runs. nil: the lock was not held. */

@@ -52,7 +52,7 @@ static enum lock_status tell(struct red_lock *r, int i, enum lock_status status)
 
 /* How many servers have answered in which way. */
 struct outcomes {
-    int well;
+    int ok;
     int against;            /* busy, or lost */
     enum lock_status worst; /* of the others */
 };
@@ -60,7 +60,7 @@ struct outcomes {
 static void count(struct outcomes *outcomes, enum lock_status status)
 {
     if (status == LOCK_OK)
-        outcomes->well++;
+        outcomes->ok++;
     else if (status == LOCK_TIMED_OUT || status == LOCK_LOST)
         outcomes->against++;
     else
@@ -96,7 +96,7 @@ static enum lock_status one_round(struct red_lock *r, const char *key, int64_t d
     struct lock_grant grant = {.lease_end_us = INT64_MAX};
     int64_t end_us = earlier(deadline_us, monotonic_us() + (int64_t)r->count * ROUND_MS_FOR_EACH * 1000);
     int64_t share_us = (end_us - monotonic_us()) / r->count;
-    for (int i = 0; i < r->count && i - outcomes.well <= r->count - quorum_of(r); i++) {
+    for (int i = 0; i < r->count && i - outcomes.ok <= r->count - quorum_of(r); i++) {
         struct lock_grant of_part;
         enum lock_status status = tell(
             r, i, redisson_acquire(part(r, i), key, earlier(end_us, monotonic_us() + share_us), &of_part));
@@ -108,7 +108,7 @@ static enum lock_status one_round(struct red_lock *r, const char *key, int64_t d
             grant.lease_end_us = lease_end_us;
         }
     }
-    if (outcomes.well >= quorum_of(r)) {
+    if (outcomes.ok >= quorum_of(r)) {
         *ret_grant = grant;
         return LOCK_OK;
     }
@@ -133,7 +133,7 @@ static enum lock_status acquire(struct lock *lock, const char *key, int64_t dead
 /* What a majority of the answers says. */
 static enum lock_status verdict(const struct red_lock *r, const struct outcomes *outcomes)
 {
-    if (outcomes->well >= quorum_of(r))
+    if (outcomes->ok >= quorum_of(r))
         return LOCK_OK;
     return outcomes->against > r->count - quorum_of(r) ? LOCK_LOST : outcomes->worst;
 }

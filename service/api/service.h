@@ -26,8 +26,8 @@ struct service {
     struct response_cache *responses;
     struct sandboxes *sandboxes;
     struct board *board;
-    struct queue
-        *queues[LANE_COUNT]; /* of the exchanges for each lane's workers; NULL for a lane without workers */
+    /* of the exchanges for each lane's workers; NULL for a lane without workers */
+    struct queue *queues[LANE_COUNT];
     struct worker *workers;
     int worker_count;
     atomic_bool draining; /* the service shuts down and refuses requests */

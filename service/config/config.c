@@ -36,8 +36,8 @@ enum type {
 static const char *const log_formats[] = {"text", "json", NULL};
 
 struct setting {
-    const char
-        *flag; /* without the dashes; NULL: by environment only, because arguments can be seen by all */
+    /* without the dashes; NULL: by environment only, because arguments can be seen by all */
+    const char *flag;
     const char *variable;
     enum type type;
     size_t offset;

@@ -25,8 +25,8 @@ struct http_connection {
 
     LIST_ENTRY(http_connection) others; /* under the mutex of the timeouts, as all below */
     int64_t begun_us; /* when the request that is coming in began, as far as was seen; 0: none is */
-    int64_t
-        gone_since_us; /* since_us when the client was last seen to have closed its side with nothing left to read */
+    /* since_us when the client was last seen to have closed its side with nothing left to read */
+    int64_t gone_since_us;
 };
 
 struct http_timeouts;

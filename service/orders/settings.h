@@ -12,8 +12,8 @@ struct settings {
     int64_t lock_wait_ms;
     int64_t think_ms;
     int64_t product_limit; /* orders of one product that use the database at once; 0: any number */
-    int64_t
-        in_turn; /* 1: a strategy with COMBINE_IN_TURN places the waiting orders of a product in turn; 0: it does not */
+    /* 1: a strategy with COMBINE_IN_TURN places the waiting orders of a product in turn; 0: it does not */
+    int64_t in_turn;
 };
 
 #endif

@@ -9,8 +9,8 @@
 enum { TRACE_STEPS = 32, TRACES_MAX = 2048 }; /* of all workers together */
 
 struct trace {
-    uint64_t
-        number; /* from 1 on, in the order in which this process added its traces; trace_ring_add sets it */
+    /* from 1 on, in the order in which this process added its traces; trace_ring_add sets it */
+    uint64_t number;
     char request_id[65];
     const struct strategy *strategy;
     int worker;
@@ -25,8 +25,8 @@ struct trace {
         enum step step;
         int64_t at_us; /* when it was done; it began when the one before was done */
         int64_t value;
-        int64_t
-            think_us; /* the pause after it, in which the order waits for nobody; the next step begins before the pause */
+        /* the pause after it, in which the order waits for nobody; the next step begins before the pause */
+        int64_t think_us;
     } steps[TRACE_STEPS];
 };
 

@@ -227,14 +227,14 @@ static bool work_off(struct writer *writer, enum stream_part part, int64_t wait_
 {
     struct stream_batch *batch = &writer->batch;
     *ret_count = 0;
-    bool well = redis_well(writer, redis_stream_read(writer->stock, writer->consumer, part, wait_ms, batch));
+    bool ok = redis_well(writer, redis_stream_read(writer->stock, writer->consumer, part, wait_ms, batch));
     *ret_count = batch->entry_count;
-    if (well && *ret_count > 0)
-        well = write_batch(writer, end_us);
+    if (ok && *ret_count > 0)
+        ok = write_batch(writer, end_us);
     stream_release(batch);
-    if (!well)
+    if (!ok)
         writer->has_pending = true;
-    return well;
+    return ok;
 }
 
 /* Entries that were handed to us and are not done, from before an error. */
@@ -334,9 +334,9 @@ static void drain(struct writer *writer)
         return;
     (void)redis_stream_length(writer->stock, &length);
     while (count > 0 && length > 0 && monotonic_us() < end_us) {
-        bool well = finish_pending(writer, end_us) && work_off(writer, STREAM_NEW, 1, end_us, &count);
+        bool ok = finish_pending(writer, end_us) && work_off(writer, STREAM_NEW, 1, end_us, &count);
         length -= (int64_t)count;
-        if (!well) {
+        if (!ok) {
             count = 1;
             back_off(writer);
         }

@@ -227,14 +227,14 @@ static enum lock_status go_round(struct contender *c, char *words[], int count, 
     if (status != LOCK_OK)
         return status;
     int64_t began_us = monotonic_us();
-    bool well = file < 0 || add_one(file);
+    bool ok = file < 0 || add_one(file);
     if (file >= 0)
         json_array_append_new(rounds->intervals,
                               json_pack("[I, I]", (json_int_t)began_us, (json_int_t)monotonic_us()));
     status = lock_release(c->lock, &grant);
     rounds->done++;
     rounds->away += status == LOCK_AWAY;
-    if (!well)
+    if (!ok)
         return LOCK_FAILED;
     return status == LOCK_AWAY ? LOCK_OK : status;
 }

@@ -25,8 +25,8 @@ double lock_cycles(const struct lock_driver *driver, bool one_key, size_t thread
 struct hand_overs {
     double median_ms; /* from the start of a release to the return of somebody else's acquire */
     double wake_ups;  /* of waiters, for each release */
-    double
-        together; /* share of the acquisitions while another thread was still inside: 0 for a correct lock */
+    /* share of the acquisitions while another thread was still inside: 0 for a correct lock */
+    double together;
 };
 
 /* Threads acquire and release the same key for MS. */

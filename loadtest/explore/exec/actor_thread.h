@@ -37,8 +37,8 @@ struct execution_trace {
     size_t event_count;
     uint64_t stops; /* how many times an actor has stopped running */
     bool runs_free; /* the schedule is over: no actor is held, and one that finds the lock taken gives up */
-    uint8_t
-        last_step; /* actors are not held after it, since nothing can come between it and the end; or STEP_COUNT */
+    /* actors are not held after it, since nothing can come between it and the end; or STEP_COUNT */
+    uint8_t last_step;
     struct recorder *recorders[ACTORS_MAX]; /* of what each actor sends; NULL: it is not recorded */
 };
 

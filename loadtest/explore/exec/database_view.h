@@ -7,11 +7,11 @@
 /* What PostgreSQL knows of the product and of the actors' sessions. */
 struct database_view {
     struct product_audit audit; /* as others can see them: what is committed */
-    unsigned
-        row_holders; /* bits of the actors that have locked the product's row FOR UPDATE or by changing it */
+    /* bits of the actors that have locked the product's row FOR UPDATE or by changing it */
+    unsigned row_holders;
     int64_t row_version; /* of the product's committed row */
-    int64_t
-        row_fence; /* the newest fencing token on the product's row, of the strategy's lock service; 0: none */
+    /* the newest fencing token on the product's row, of the strategy's lock service; 0: none */
+    int64_t row_fence;
     const char *awaited_lock
         [ACTORS_MAX]; /* "row lock", "table lock", …, of those that wait; else NULL; static storage */
 };

@@ -178,18 +178,18 @@ bool execution_read_stock(struct execution *execution, int64_t *ret_stock)
 /* Releases a lock that an order leaked, because it would block every further schedule. */
 static bool forget_leftovers(struct execution *execution, struct actor *actor)
 {
-    bool well = true;
+    bool ok = true;
     pthread_mutex_lock(&execution->trace.mutex);
     bool leaked = actor->state == ACTOR_ENDED && actor->hold.depth > 0;
     if (leaked && !actor->lock->driver->server) /* only its own thread can release a mutex */
-        well = actor_crash(actor, execution->schema);
+        ok = actor_crash(actor, execution->schema);
     pthread_mutex_unlock(&execution->trace.mutex);
     while (actor->lock && actor->hold.depth > 0) {
         struct lock_grant grant = actor->hold.grant;
         (void)lock_release(actor->lock, &grant);
     }
     execution->ending.leaked |= leaked;
-    return well;
+    return ok;
 }
 
 bool execution_end(void *self)

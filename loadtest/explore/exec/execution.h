@@ -21,14 +21,14 @@ struct execution_settings {
     size_t actors;
     int64_t stock;
     int64_t quantities[ACTORS_MAX];
-    unsigned
-        faults; /* SHOWN_BY_EXPIRY, SHOWN_BY_CRASH (enum shown_by) and WAITS_END, or-ed: one such fault in each schedule */
-    bool
-        alike; /* all orders are the same, so they begin in one sequence only: the others are the same schedules */
+    /* SHOWN_BY_EXPIRY, SHOWN_BY_CRASH (enum shown_by) and WAITS_END, or-ed: one such fault in each schedule */
+    unsigned faults;
+    /* all orders are the same, so they begin in one sequence only: the others are the same schedules */
+    bool alike;
     bool records;        /* keeps the requests that the orders send (base/recorder.h) */
     bool follows_script; /* any number of faults, and those that only scripts may have */
-    unsigned
-        never; /* bits of figures_parse: judge by these figures; 0: by what the strategy's row promises */
+    /* bits of figures_parse: judge by these figures; 0: by what the strategy's row promises */
+    unsigned never;
 };
 
 /* The result of one schedule. What must not happen is checked in loadtest/explore/exec/invariants.c. */

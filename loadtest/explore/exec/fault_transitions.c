@@ -110,10 +110,10 @@ static bool await_stop(struct execution *execution, const struct actor *actor)
 {
     enum { PATIENCE_US = 20 * 1000 * 1000 };
     int64_t until_us = monotonic_us() + PATIENCE_US;
-    bool well = true;
-    while (well && actor->state == ACTOR_RUNNING)
-        well = trace_wait(&execution->trace, until_us);
-    return well;
+    bool ok = true;
+    while (ok && actor->state == ACTOR_RUNNING)
+        ok = trace_wait(&execution->trace, until_us);
+    return ok;
 }
 
 static bool time_out(struct execution *execution, struct actor *actor)
@@ -125,40 +125,40 @@ static bool time_out(struct execution *execution, struct actor *actor)
         return true;
     }
     pthread_mutex_unlock(&execution->trace.mutex);
-    bool well = product_schema_cancel(execution->schema, actor_session(actor));
+    bool ok = product_schema_cancel(execution->schema, actor_session(actor));
     pthread_mutex_lock(&execution->trace.mutex);
-    well = well && await_stop(execution, actor);
-    return well || execution_database_error(execution);
+    ok = ok && await_stop(execution, actor);
+    return ok || execution_database_error(execution);
 }
 
 /* An actor that is blocked in PostgreSQL is not held at a step: first its session is ended, then its thread, as soon as it
  * tries to do anything but handle the error. */
 static bool crash_one(struct execution *execution, struct actor *actor)
 {
-    bool well = true;
+    bool ok = true;
     if (actor->state == ACTOR_RUNNING) {
         actor->dies = true;
         pthread_mutex_unlock(&execution->trace.mutex);
-        well = product_schema_end_session(execution->schema, actor_session(actor));
+        ok = product_schema_end_session(execution->schema, actor_session(actor));
         pthread_mutex_lock(&execution->trace.mutex);
-        well = well && await_stop(execution, actor);
+        ok = ok && await_stop(execution, actor);
     }
-    well = well && actor_crash(actor, execution->schema);
+    ok = ok && actor_crash(actor, execution->schema);
     trace_event(&execution->trace, actor->index, EVENT_CRASHED, STEP_NO_VALUE);
-    return well || execution_database_error(execution);
+    return ok || execution_database_error(execution);
 }
 
 /* Orders whose lock is in the memory of one process crash together. */
 static bool crash(struct execution *execution, struct actor *actor)
 {
     const struct lock_driver *lock = execution->settings.strategy->lock;
-    bool well = crash_one(execution, actor);
+    bool ok = crash_one(execution, actor);
     for (size_t i = 0; i < execution->settings.actors && lock && !lock->server; i++) {
         struct actor *other = &execution->actors[i];
         if (other != actor && other->state != ACTOR_ENDED && other->state != ACTOR_CRASHED)
-            well = well && crash_one(execution, other);
+            ok = ok && crash_one(execution, other);
     }
-    return well;
+    return ok;
 }
 
 static bool restart(struct execution *execution, struct actor *actor)

@@ -14,16 +14,16 @@ static bool learn_profile(struct execution *execution)
     execution->settings.actors = 1;
     execution->settings.faults = 0;
     execution->settings.stock = settings.quantities[0];
-    bool well;
+    bool ok;
     int tries = 0;
     do { /* a first connection may take longer than the single try that a lock has here */
-        well = execution_start(execution);
-        while (well && execution_enabled(execution, transitions) > 0)
-            well = execution_apply(execution, alone);
-        well = well && execution_end(execution);
-    } while (well && execution->ending.outcomes[0] != ORDER_CREATED && ++tries < FIRST_TRIES);
+        ok = execution_start(execution);
+        while (ok && execution_enabled(execution, transitions) > 0)
+            ok = execution_apply(execution, alone);
+        ok = ok && execution_end(execution);
+    } while (ok && execution->ending.outcomes[0] != ORDER_CREATED && ++tries < FIRST_TRIES);
     execution->settings = settings;
-    if (!well)
+    if (!ok)
         return false;
     enum outcome alone_it = execution->ending.outcomes[0];
     if (alone_it != ORDER_CREATED) {

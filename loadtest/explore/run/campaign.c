@@ -135,7 +135,7 @@ bool campaign_run(struct campaign *campaign, const struct campaign_limits *limit
                   campaign_progress *progress, void *context)
 {
     int bound = limits->bound == NO_BOUND || limits->samples ? NO_BOUND : 0;
-    bool well, goes_on;
+    bool ok, goes_on;
     if (!load_progress(campaign, &goes_on))
         return false;
     if (goes_on)
@@ -153,14 +153,14 @@ bool campaign_run(struct campaign *campaign, const struct campaign_limits *limit
                 .pct.depth = (unsigned)limits->pct,
                 .random = (uint64_t)limits->seed * UINT64_C(0x9E3779B97F4A7C15) | 1};
         goes_on = false;
-        well = search_once(&run) && save_progress(campaign);
-        campaign->complete = well && campaign->search.done && !campaign->search.cut;
-    } while (well && campaign->search.done && campaign->search.cut && bound++ < limits->bound);
+        ok = search_once(&run) && save_progress(campaign);
+        campaign->complete = ok && campaign->search.done && !campaign->search.cut;
+    } while (ok && campaign->search.done && campaign->search.cut && bound++ < limits->bound);
     if (campaign->complete)
         campaign->coverage = 1;
     else if (limits->samples)
         campaign->coverage = 0; /* unknown for samples */
-    return well;
+    return ok;
 }
 
 /* ---- counterexamples ---------------------------------------------------------------------------------------------- */

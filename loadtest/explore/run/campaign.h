@@ -26,11 +26,11 @@ struct campaign {
     struct search search;
     struct totals totals;
     double coverage; /* search_coverage over all bounds; 1 when every schedule has been run */
-    struct checkpoint
-        checkpoint; /* if its path is not "", the campaign continues from there, and saves its state there */
+    /* if its path is not "", the campaign continues from there, and saves its state there */
+    struct checkpoint checkpoint;
     bool complete;
-    unsigned
-        differed; /* schedules that were run again because they were doubtful or differed from the run before */
+    /* schedules that were run again because they were doubtful or differed from the run before */
+    unsigned differed;
     char error[400]; /* why it could not go on, or "" */
 };
 

@@ -13,8 +13,8 @@ struct explore_plan {
     unsigned never;  /* as in struct execution_settings */
     struct campaign_limits limits;
     const char *checkpoints; /* their folder; NULL: none */
-    bool
-        twice; /* runs further searches: with larger orders, and of fair locks with three orders; see below */
+    /* runs further searches: with larger orders, and of fair locks with three orders; see below */
+    bool twice;
     bool three; /* this is the search with three orders */
 };
 

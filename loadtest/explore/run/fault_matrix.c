@@ -133,17 +133,17 @@ static bool put_rows(json_t *rows, const json_t *result)
 json_t *fault_matrix_new(json_t *const *results, const char *const *names, size_t count)
 {
     json_auto_t *rows = json_array(), *files = json_array();
-    bool well = rows && files;
+    bool ok = rows && files;
     for (int without = 1; without >= 0; without--) /* those without faults come first */
-        for (size_t i = 0; i < count && well; i++)
+        for (size_t i = 0; i < count && ok; i++)
             if ((strcmp(faults_of(results[i]), NO_FAULT) == 0) == without)
-                well = put_rows(rows, results[i]) && json_array_append_new(files, json_string(names[i])) == 0;
+                ok = put_rows(rows, results[i]) && json_array_append_new(files, json_string(names[i])) == 0;
     const json_t *settings = json_object_get(results[0], "settings");
-    json_t *document = well ? result_new(fault_matrix_result.name,
-                                         json_pack("{s:O, s:O?, s:O?}", "files", files, "actors",
-                                                   json_object_get(settings, "actors"), "stock",
-                                                   json_object_get(settings, "stock")))
-                            : NULL;
+    json_t *document = ok ? result_new(fault_matrix_result.name,
+                                       json_pack("{s:O, s:O?, s:O?}", "files", files, "actors",
+                                                 json_object_get(settings, "actors"), "stock",
+                                                 json_object_get(settings, "stock")))
+                          : NULL;
     if (document && json_object_set(document, "rows", rows) == 0)
         return document;
     complain("out of memory");

@@ -75,21 +75,21 @@ static int work(const struct worker_pool *pool, FILE *out)
 {
     struct product_schema schema;
     uint8_t number;
-    bool well = true;
+    bool ok = true;
     lock_configure(pool->addresses);
     if (!product_schema_open(pool->addresses->database_url, &schema)) {
         complain("postgresql: %s", schema.error);
         return 1;
     }
-    while (well && !interrupted() && read(pool->work, &number, 1) == 1) {
+    while (ok && !interrupted() && read(pool->work, &number, 1) == 1) {
         struct report report = {out, number, -1};
         json_t *row = explore_strategy(pool->plan, pool->chosen[number], &schema,
                                        pool->addresses->database_url, report_covered, &report);
         bool failed = json_object_get(row, "reason");
-        well = report_row(out, number, row) && (!failed || is_there(&schema));
+        ok = report_row(out, number, row) && (!failed || is_there(&schema));
     }
     product_schema_close(&schema);
-    return well ? 0 : 1;
+    return ok ? 0 : 1;
 }
 
 struct worker {
@@ -218,18 +218,18 @@ bool worker_processes_run(const struct explore_plan *plan, const struct lock_con
     struct worker_pool pool = {plan, addresses, chosen, count, pipe_of_work(count)};
     struct worker workers[WORKERS_MAX];
     size_t started = 0;
-    bool well = pool.work >= 0;
-    while (well && started < most && started < count && started < WORKERS_MAX)
-        if ((well = start_worker(&pool, &workers[started])))
+    bool ok = pool.work >= 0;
+    while (ok && started < most && started < count && started < WORKERS_MAX)
+        if ((ok = start_worker(&pool, &workers[started])))
             started++;
-    if (!well)
+    if (!ok)
         complain("cannot start a process: %s", strerror(errno));
     collect(workers, started, &pool, ret_rows);
     for (size_t i = 0; i < started; i++)
-        well = end_worker(&workers[i]) && well;
+        ok = end_worker(&workers[i]) && ok;
     if (pool.work >= 0)
         close(pool.work);
     for (size_t i = 0; i < count; i++)
-        well = well && ret_rows[i];
-    return well;
+        ok = ok && ret_rows[i];
+    return ok;
 }

@@ -60,14 +60,14 @@ int explore_serve(const char *url)
 {
     static struct stepper stepper;
     static char line[LINE_MOST + 1];
-    bool well = true;
+    bool ok = true;
     stepper.url = url;
     interrupt_watch();
-    while (well && read_line(line)) {
+    while (ok && read_line(line)) {
         bool broken = false;
         json_t *question = json_loads(line, 0, NULL);
         (void)alarm(QUESTION_S);
-        well = write_answer(stepper_answer(&stepper, question, &broken)) && !broken;
+        ok = write_answer(stepper_answer(&stepper, question, &broken)) && !broken;
         json_decref(question);
         (void)alarm(0); /* or it would come just before IDLE_MS are over */
     }

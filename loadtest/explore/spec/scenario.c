@@ -74,15 +74,15 @@ static bool read_settings(struct reader *reader, struct scenario *scenario)
         return false;
     bool orders = false;
     while ((word = next_word(reader))) {
-        bool well;
+        bool ok;
         if (strcmp(word, "stock") == 0)
-            well = read_number(reader, "stock", next_word(reader), 0, &scenario->settings.stock);
+            ok = read_number(reader, "stock", next_word(reader), 0, &scenario->settings.stock);
         else if (strcmp(word, "orders") == 0)
-            well = orders = true;
+            ok = orders = true;
         else
-            well = orders ? read_order(reader, word, &scenario->settings)
-                          : wrong(reader, "'%s' is not valid (stock or orders)", word);
-        if (!well)
+            ok = orders ? read_order(reader, word, &scenario->settings)
+                        : wrong(reader, "'%s' is not valid (stock or orders)", word);
+        if (!ok)
             return false;
     }
     return scenario->settings.actors > 0 || wrong(reader, "no orders (as in: orders A:1 B:1)");

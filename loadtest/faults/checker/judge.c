@@ -154,7 +154,7 @@ bool fault_judge(const struct fault_history *history, const struct fault_rows *r
         judge_intent(history, intent, &found[i], &counts[intent->strategy]);
     }
     count_turned_away(history, found, counts);
-    bool well = check_histories(history, found, rows->count, counts);
+    bool ok = check_histories(history, found, rows->count, counts);
     free(found);
-    return well;
+    return ok;
 }

@@ -37,10 +37,10 @@ static bool kill_servers(struct fault_run *run, const char *const *names)
 /* Kills the fault's servers, and starts them again without their memory. */
 bool nemesis_restart(struct fault_run *run)
 {
-    bool well = kill_servers(run, run->fault->servers) && sleep_unless_interrupted(run->fault->down_ms) &&
-                fault_servers_up(run->testbed, run->fault->servers, NULL);
+    bool ok = kill_servers(run, run->fault->servers) && sleep_unless_interrupted(run->fault->down_ms) &&
+              fault_servers_up(run->testbed, run->fault->servers, NULL);
     run->ready_us = monotonic_us();
-    return well;
+    return ok;
 }
 
 /* ---- orders that are written later -------------------------------------------------------------------- */
@@ -87,11 +87,11 @@ bool nemesis_redis_loses(struct fault_run *run)
     struct db *holder = i < run->count
                             ? db_new(run->testbed->base.addresses.database_url, "oversell judge holds")
                             : NULL;
-    bool well = !holder || hold_row(run, holder, run->subjects[i].product);
-    well = well && nemesis_restart(run);
+    bool ok = !holder || hold_row(run, holder, run->subjects[i].product);
+    ok = ok && nemesis_restart(run);
     db_free(holder); /* releases the row */
     run->ready_us = monotonic_us();
-    return well;
+    return ok;
 }
 
 /* ---- Redlock ------------------------------------------------------------------------------------------- */
@@ -99,9 +99,9 @@ bool nemesis_redis_loses(struct fault_run *run)
 /* Orders must succeed without these servers, so they stay down until that has been seen. */
 bool nemesis_redlock_minority(struct fault_run *run)
 {
-    bool well = kill_servers(run, run->fault->servers);
+    bool ok = kill_servers(run, run->fault->servers);
     run->ready_us = monotonic_us();
-    return well && fault_await_service(run) && fault_servers_up(run->testbed, run->fault->servers, NULL);
+    return ok && fault_await_service(run) && fault_servers_up(run->testbed, run->fault->servers, NULL);
 }
 
 /* The first of the fault's servers stays up, and the others are down while the lock is taken. */

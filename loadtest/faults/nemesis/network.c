@@ -29,12 +29,12 @@ bool nemesis_network(struct fault_run *run)
     unsigned before = next_backend(run);
     run->targets |= before;
     fault_proxies_set(run->testbed, before, &run->fault->rules);
-    bool well = sleep_unless_interrupted(run->fault->lasts_ms);
+    bool ok = sleep_unless_interrupted(run->fault->lasts_ms);
     if (run->fault->rules.stall[TO_SERVER]) /* reset before the new rules let anything through */
         fault_proxies_cut(run->testbed, before);
     fault_proxies_set(run->testbed, before, &NO_RULES);
     run->ready_us = monotonic_us();
-    return well;
+    return ok;
 }
 
 bool fault_set_rules_repeatedly(struct fault_run *run, unsigned before,

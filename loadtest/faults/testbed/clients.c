@@ -207,13 +207,13 @@ struct fault_clients *fault_clients_start(const struct fault_workload *workload)
     }
     all->workload = *workload;
     pthread_attr_t attributes;
-    bool well = pthread_attr_init(&attributes) == 0;
-    if (well && pthread_attr_setstacksize(&attributes, STACK_BYTES) != 0)
-        well = false;
-    for (size_t i = 0; well && i < workload->count; i++)
-        well = start_client(all, i, &attributes);
+    bool ok = pthread_attr_init(&attributes) == 0;
+    if (ok && pthread_attr_setstacksize(&attributes, STACK_BYTES) != 0)
+        ok = false;
+    for (size_t i = 0; ok && i < workload->count; i++)
+        ok = start_client(all, i, &attributes);
     (void)pthread_attr_destroy(&attributes);
-    if (well)
+    if (ok)
         return all;
     complain("cannot start %zu clients", workload->count);
     fault_clients_end(all);

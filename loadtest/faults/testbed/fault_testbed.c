@@ -140,11 +140,11 @@ static bool open_proxies_before(struct fault_testbed *testbed, enum stack_server
     char *text = NULL;
     size_t size, count = 0;
     FILE *out = open_memstream(&text, &size);
-    bool well = out;
-    while (well && (at = strstr(rest, HOST))) {
+    bool ok = out;
+    while (ok && (at = strstr(rest, HOST))) {
         at += sizeof HOST - 1;
         struct proxy *proxy = count < SERVERS_OF_A_KIND ? proxy_open(atoi(at)) : NULL;
-        well = proxy;
+        ok = proxy;
         if (!proxy)
             break;
         testbed->proxies[server][count++] = proxy;
@@ -153,7 +153,7 @@ static bool open_proxies_before(struct fault_testbed *testbed, enum stack_server
     }
     if (out)
         fputs(rest, out);
-    if (!out || fclose(out) != 0 || !well) {
+    if (!out || fclose(out) != 0 || !ok) {
         free(text);
         complain("cannot put a proxy before %s", server_variable(server));
         return false;

@@ -16,9 +16,8 @@ struct proxy_rules {
     bool stall[2];    /* by direction: nothing is passed on, and nothing is ended: a half-open connection */
     int64_t delay_ms; /* everything is passed on so much later, in either direction */
     int64_t piece;    /* in pieces of N bytes; 0: as it comes */
-    int64_t
-        cut_after[2]; /* by direction: after N bytes more, of all connections together, the one that carries
-                             the next byte is reset, once; 0: never */
+    /* by direction: after N bytes more, of all connections together, the one that carries the next byte is reset, once; 0: never */
+    int64_t cut_after[2];
     /* When a client sends this name (up to 62 bytes; PostgreSQL's protocol puts a zero byte before and after a name), the proxy
      * waits for the server's reply, discards it, and resets the connection. This happens once. NULL: never. */
     const char *lose_reply_to;

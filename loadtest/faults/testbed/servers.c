@@ -66,9 +66,9 @@ bool fault_postgres_up(struct fault_testbed *testbed, const char *const *env, in
            sleep_unless_interrupted(POLL_MS))
         if (takes_a_session(testbed))
             ready_us = monotonic_us();
-    bool well = stack_end(&testbed->base, "up", &child, 0);
+    bool ok = stack_end(&testbed->base, "up", &child, 0);
     *ret_ready_us = ready_us ? ready_us : monotonic_us();
-    return well;
+    return ok;
 }
 
 int64_t fault_postgres_await(struct fault_testbed *testbed)

@@ -60,8 +60,8 @@ struct gate {
     const char *problem, *hint;
     struct link *links[GATE_CONNECTIONS];
     struct gate_connection none;
-    struct gate_connection
-        closed[GATE_CONNECTIONS]; /* the last one in each place; its PID is 0 if there was none */
+    /* the last one in each place; its PID is 0 if there was none */
+    struct gate_connection closed[GATE_CONNECTIONS];
 };
 
 /* ---- bytes -------------------------------------------------------------------------------------------------------- */
@@ -426,10 +426,10 @@ static void wake(struct gate *gate)
 
 static bool open_fronts(struct gate *gate, const struct gate_server *servers, size_t count)
 {
-    bool well = true;
-    for (size_t i = 0; i < count && well; i++)
-        well = front_open(&gate->fronts[gate->front_count++], &servers[i]);
-    return well;
+    bool ok = true;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = front_open(&gate->fronts[gate->front_count++], &servers[i]);
+    return ok;
 }
 
 static bool start_thread(struct gate *gate)

@@ -64,8 +64,8 @@ struct wire_bytes {
 };
 
 struct wire_unit {
-    size_t
-        length; /* in bytes; 0: it is not complete, or its turn has not come; MESSAGE_WRONG: close the connection */
+    /* in bytes; 0: it is not complete, or its turn has not come; MESSAGE_WRONG: close the connection */
+    size_t length;
     enum unit_way way;
     const char *answer; /* of UNIT_ANSWERED */
 };

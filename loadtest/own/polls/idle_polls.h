@@ -17,8 +17,8 @@ enum poll_end {
 /* All zero: nothing has been sent. */
 struct idle_polls {
     struct poll_history history[ACTORS_MAX];
-    bool
-        tables_alone; /* set by the caller: what writes a table changes no other one, and what reads it reads no other one */
+    /* set by the caller: what writes a table changes no other one, and what reads it reads no other one */
+    bool tables_alone;
     struct poll_transaction {
         bool changed, locked, in_vain;
         bool anything;                /* it may have changed any table */

@@ -190,9 +190,9 @@ static bool explore_all(struct explore_own *explore, json_t *shown)
     json_t *schedule = NULL;
     if (explore->replay)
         return explore_own_replay(explore, &schedule) && json_array_append_new(shown, schedule) == 0;
-    bool well = explore_own_search(explore);
+    bool ok = explore_own_search(explore);
     size_t count = explore->show > 1 ? (size_t)explore->show : 1;
-    for (size_t i = 0; i < explore->worst.count && i < count && well && (i == 0 || !interrupt_came()); i++) {
+    for (size_t i = 0; i < explore->worst.count && i < count && ok && (i == 0 || !interrupt_came()); i++) {
         const struct counterexample *worst = &explore->worst.item[i];
         bool is_slow = worst->occupied > 0 || worst->badness == VERDICT_STUCK;
         schedule = explore_own_show(explore, worst, i > 0 ? 1 : is_slow ? SLOW_REPLAYS : REPLAYS);
@@ -200,9 +200,9 @@ static bool explore_all(struct explore_own *explore, json_t *shown)
             json_decref(schedule);
             break;
         }
-        well = schedule && json_array_append_new(shown, schedule) == 0;
+        ok = schedule && json_array_append_new(shown, schedule) == 0;
     }
-    return well;
+    return ok;
 }
 
 static bool explore_service(struct explore_own *explore, const struct shop_plan *plan)
@@ -221,20 +221,19 @@ static bool explore_service(struct explore_own *explore, const struct shop_plan 
             settings.fault = FAULT_KINDS[i];
     interrupt_grace(GRACE_MS); /* for the schedule that runs, and one replay of a counterexample */
     explore->runner = runner_open(&settings);
-    bool well = explore->runner &&
-                shop_service_restock(&explore->service, explore->database, explore->stock,
-                                     &explore->before) &&
-                explore_own_warm_up(explore);
+    bool ok = explore->runner &&
+              shop_service_restock(&explore->service, explore->database, explore->stock, &explore->before) &&
+              explore_own_warm_up(explore);
     json_auto_t *shown = json_array();
-    well = well && explore_all(explore, shown) && print(explore, shown);
+    ok = ok && explore_all(explore, shown) && print(explore, shown);
     runner_close(explore->runner);
-    return well;
+    return ok;
 }
 
 static int explore_own_run(void *context)
 {
     struct explore_own *explore = context;
-    bool well = false;
+    bool ok = false;
     if (shop_servers_open(&explore->description, &explore->servers)) {
         const struct shop_plan plan = {.description = &explore->description,
                                        .folder = explore->servers.testbed.dir,
@@ -245,9 +244,9 @@ static int explore_own_run(void *context)
         explore->database = shop_database_open(explore->servers.postgres, &explore->description,
                                                explore->stock);
         if (explore->database && explore_own_open_gate(explore)) {
-            well = shop_service_start(&plan, &explore->service) && explore_service(explore, &plan);
+            ok = shop_service_start(&plan, &explore->service) && explore_service(explore, &plan);
             shop_service_stop(&explore->service);
-            if (!well && gate_hint(explore->gate))
+            if (!ok && gate_hint(explore->gate))
                 complain("%s", gate_hint(explore->gate));
         }
         shop_database_close(explore->database);
@@ -258,7 +257,7 @@ static int explore_own_run(void *context)
     shop_description_free(&explore->description);
     routines_free(&explore->routines);
     saved_schedule_free(&explore->saved);
-    if (!well || explore->found[VERDICT_NOT_EXPLORED] > 0)
+    if (!ok || explore->found[VERDICT_NOT_EXPLORED] > 0)
         return ENDED_ENVIRONMENT;
     return explore->found[VERDICT_CLEAN] == explore->schedules ? ENDED_AS_EXPECTED : ENDED_BROKEN;
 }

@@ -15,17 +15,17 @@ static json_t *rows_of(const struct explore_own *explore)
 {
     char words[SCHEDULE_TEXT];
     json_t *rows = json_array();
-    bool well = rows != NULL;
-    for (int i = VERDICT_COUNT - 1; i >= 0 && well; i--) {
+    bool ok = rows != NULL;
+    for (int i = VERDICT_COUNT - 1; i >= 0 && ok; i--) {
         const struct counterexample *simplest = &explore->simplest[i];
         if (explore->found[i])
-            well = json_array_append_new(
-                       rows, json_pack("{s:s, s:I, s:f, s:s}", "verdict", verdict_name((enum verdict)i),
-                                       "schedules", (json_int_t)explore->found[i], "share",
-                                       (double)explore->found[i] / (double)explore->schedules, "schedule",
-                                       schedule_write(simplest->transitions, simplest->length, words))) == 0;
+            ok = json_array_append_new(
+                     rows, json_pack("{s:s, s:I, s:f, s:s}", "verdict", verdict_name((enum verdict)i),
+                                     "schedules", (json_int_t)explore->found[i], "share",
+                                     (double)explore->found[i] / (double)explore->schedules, "schedule",
+                                     schedule_write(simplest->transitions, simplest->length, words))) == 0;
     }
-    if (well)
+    if (ok)
         return rows;
     json_decref(rows);
     return NULL;
@@ -55,8 +55,8 @@ static bool warn_of_fault(const struct explore_own *explore, json_t *warnings)
 static bool warn_of_unseen(const struct explore_own *explore, json_t *warnings)
 {
     char text[200];
-    bool well = true;
-    for (unsigned i = 0; i < ACTORS_MAX && well; i++) {
+    bool ok = true;
+    for (unsigned i = 0; i < ACTORS_MAX && ok; i++) {
         if (!(explore->unseen & 1U << i))
             continue;
         snprintf(
@@ -64,9 +64,9 @@ static bool warn_of_unseen(const struct explore_own *explore, json_t *warnings)
             "Request %c sent no statement that the gate holds, and placed an order, so this search shows "
             "nothing about that order. Let each request write its own order over {postgres}.",
             actor_name(i));
-        well = add_warning(warnings, text);
+        ok = add_warning(warnings, text);
     }
-    return well;
+    return ok;
 }
 
 static bool warn_of_sleep(const struct explore_own *explore, json_t *warnings)
@@ -87,18 +87,18 @@ static bool warn_of_inside(const struct explore_own *explore, json_t *warnings)
         "it runs several statements (in a function, a trigger or its own text), and the "
         "gate cannot hold it between them. Run loadtest check as well";
     char text[2 * MESSAGE_TEXT];
-    bool well = true;
+    bool ok = true;
     if (*explore->overtaken) {
         snprintf(text, sizeof text, "Not explored: inside '%.200s'; %s.", explore->overtaken, WHAT);
-        well = add_warning(warnings, text);
+        ok = add_warning(warnings, text);
     }
-    if (*explore->overtaken_open && well) {
+    if (*explore->overtaken_open && ok) {
         snprintf(text, sizeof text,
                  "Schedules in which another request acts inside '%.200s' are not in this search: %s.",
                  explore->overtaken_open, WHAT);
-        well = add_warning(warnings, text);
+        ok = add_warning(warnings, text);
     }
-    return well;
+    return ok;
 }
 
 static bool warn_of_two(const struct explore_own *explore, json_t *warnings)

@@ -83,15 +83,15 @@ static bool try_gate(const struct shop_description *description, const char *gat
     }
     int64_t until_us = monotonic_us() + (int64_t)TRY_MS * 1000;
     db_set_deadline(db, until_us, until_us);
-    bool well = db_ready(db) == DB_OK;
-    if (!well)
+    bool ok = db_ready(db) == DB_OK;
+    if (!ok)
         shop_complain(
             description, "database",
             "cannot be used through the gate, which has no TLS: %s. Allow this connection without TLS in the "
             "server's pg_hba.conf, or leave out \"database\": then a private one is started",
             db_error(db));
     db_free(db);
-    return well;
+    return ok;
 }
 
 bool explore_own_open_gate(struct explore_own *explore)
@@ -107,15 +107,15 @@ bool explore_own_open_gate(struct explore_own *explore)
         return false;
     servers[RUNS_REDIS].host = redis_url.host;
     servers[RUNS_REDIS].port = redis_url.port;
-    bool well = db_url_environment(url, variables, LIBPQ_MAX);
+    bool ok = db_url_environment(url, variables, LIBPQ_MAX);
     const char *host = value_of(variables, "PGHOST"), *port = value_of(variables, "PGPORT");
     if (host)
         servers[RUNS_POSTGRES].host = host;
     if (port)
         servers[RUNS_POSTGRES].port = port;
-    if (!well)
+    if (!ok)
         complain("out of memory");
-    if (well && needs_no_tls(&explore->description, variables))
+    if (ok && needs_no_tls(&explore->description, variables))
         explore->gate = gate_open(servers, redis ? 2 : 1);
     for (size_t i = 0; variables[i]; i++)
         free(variables[i]);

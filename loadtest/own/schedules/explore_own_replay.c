@@ -17,8 +17,8 @@ enum repetition { REPEATED, ENDED_OTHERWISE, NOT_FOLLOWED };
 static enum repetition repeat(struct explore_own *explore, const struct counterexample *worst,
                               bool reads_stock)
 {
-    bool well = explore_own_follow(explore, worst, reads_stock);
-    if (!runner_end(explore->runner) || !well)
+    bool ok = explore_own_follow(explore, worst, reads_stock);
+    if (!runner_end(explore->runner) || !ok)
         return NOT_FOLLOWED;
     return explore_own_judge(explore, runner_record(explore->runner)) == (enum verdict)worst->badness
                ? REPEATED
@@ -73,20 +73,20 @@ static bool follow(struct explore_own *explore)
 {
     unsigned done[ACTORS_MAX] = {0};
     runner_wait_out_all(explore->runner);
-    bool well = explore_own_start(explore, (size_t)explore->occupied, explore->frees, true);
+    bool ok = explore_own_start(explore, (size_t)explore->occupied, explore->frees, true);
     for (size_t i = 0; i < explore->schedule.count; i++) {
         const struct schedule_part *part = &explore->schedule.parts[i];
         const struct transition next = {part->actor, part->kind};
         bool is_step = part->kind == TRANSITION_STEP;
-        for (bool goes_on = true; goes_on && well && explore->ran.length < DEPTH_MAX; goes_on = is_step) {
+        for (bool goes_on = true; goes_on && ok && explore->ran.length < DEPTH_MAX; goes_on = is_step) {
             if ((is_step && done[part->actor] >= part->upto) || !explore_own_is_enabled(explore, next))
                 break;
-            well = explore_own_apply(explore, next);
+            ok = explore_own_apply(explore, next);
             done[part->actor] += is_step;
         }
     }
-    well = well && explore_own_run_rest(explore);
-    return runner_end(explore->runner) && well;
+    ok = ok && explore_own_run_rest(explore);
+    return runner_end(explore->runner) && ok;
 }
 
 bool explore_own_replay(struct explore_own *explore, json_t **ret_shown)

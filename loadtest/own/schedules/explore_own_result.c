@@ -24,15 +24,15 @@ static json_t *name_of(unsigned actor)
 static json_t *waits_for(const struct run_step *step)
 {
     json_t *names = json_array();
-    bool well = names != NULL;
-    for (unsigned i = 0; i < ACTORS_MAX && well; i++)
+    bool ok = names != NULL;
+    for (unsigned i = 0; i < ACTORS_MAX && ok; i++)
         if (step->blockers & 1U << i)
-            well = json_array_append_new(names, name_of(i)) == 0;
-    if (well && step->blockers & RUN_WAITS_FOR_OTHERS)
-        well = json_array_append_new(names, json_string("another session")) == 0;
-    if (well && step->blockers & RUN_WAITS_FOR_COMMAND)
-        well = json_array_append_new(names, json_string("a command")) == 0;
-    if (well)
+            ok = json_array_append_new(names, name_of(i)) == 0;
+    if (ok && step->blockers & RUN_WAITS_FOR_OTHERS)
+        ok = json_array_append_new(names, json_string("another session")) == 0;
+    if (ok && step->blockers & RUN_WAITS_FOR_COMMAND)
+        ok = json_array_append_new(names, json_string("a command")) == 0;
+    if (ok)
         return names;
     json_decref(names);
     return NULL;
@@ -57,18 +57,18 @@ json_t *explored_schedule(const struct run_record *record, const char *schedule,
 {
     char cause[CAUSE_TEXT] = "";
     json_auto_t *steps = json_array(), *answers = json_array();
-    bool well = steps && answers;
-    for (size_t i = 0; i < record->count && well; i++)
-        well = json_array_append_new(steps, step_row(&record->steps[i])) == 0;
-    for (size_t i = 0; i < requests && well; i++)
-        well = json_array_append_new(answers, json_integer(record->answers[i].status)) == 0;
+    bool ok = steps && answers;
+    for (size_t i = 0; i < record->count && ok; i++)
+        ok = json_array_append_new(steps, step_row(&record->steps[i])) == 0;
+    for (size_t i = 0; i < requests && ok; i++)
+        ok = json_array_append_new(answers, json_integer(record->answers[i].status)) == 0;
     if (verdict != VERDICT_CLEAN)
         cause_of(record, verdict, cause);
     text_mend(cause);
-    return well ? json_pack("{s:s, s:s, s:s, s:I, s:I, s:O, s:O}", "schedule", schedule, "verdict",
-                            verdict_name(verdict), "cause", cause, "sold", (json_int_t)record->after.sold,
-                            "left", (json_int_t)record->after.left, "answers", answers, "steps", steps)
-                : NULL;
+    return ok ? json_pack("{s:s, s:s, s:s, s:I, s:I, s:O, s:O}", "schedule", schedule, "verdict",
+                          verdict_name(verdict), "cause", cause, "sold", (json_int_t)record->after.sold,
+                          "left", (json_int_t)record->after.left, "answers", answers, "steps", steps)
+              : NULL;
 }
 
 /* ---- a schedule as text ----------------------------------------------------------------------------------------------- */

@@ -21,11 +21,11 @@ bool explore_own_apply(struct explore_own *explore, struct transition transition
 bool explore_own_run_rest(struct explore_own *explore)
 {
     struct transition choices[ENABLED_MAX];
-    bool well = true;
-    while (well && explore->ran.length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0 &&
+    bool ok = true;
+    while (ok && explore->ran.length < DEPTH_MAX && runner_enabled(explore->runner, choices) > 0 &&
            (choices[0].kind == TRANSITION_STEP || choices[0].kind == TRANSITION_TIMEOUT))
-        well = explore_own_apply(explore, choices[0]);
-    return well;
+        ok = explore_own_apply(explore, choices[0]);
+    return ok;
 }
 
 static bool begin_schedule(struct explore_own *explore)
@@ -58,11 +58,11 @@ bool explore_own_start(struct explore_own *explore, size_t occupied, bool frees,
 
 bool explore_own_follow(struct explore_own *explore, const struct counterexample *path, bool reads_stock)
 {
-    bool well = explore_own_start(explore, path->occupied, path->frees, reads_stock);
-    for (size_t i = 0; i < path->length && well; i++)
-        well = explore_own_is_enabled(explore, path->transitions[i]) &&
-               explore_own_apply(explore, path->transitions[i]);
-    return well;
+    bool ok = explore_own_start(explore, path->occupied, path->frees, reads_stock);
+    for (size_t i = 0; i < path->length && ok; i++)
+        ok = explore_own_is_enabled(explore, path->transitions[i]) &&
+             explore_own_apply(explore, path->transitions[i]);
+    return ok;
 }
 
 /* ---- judging --------------------------------------------------------------------------------------------------------- */

@@ -328,9 +328,9 @@ bool explore_own_search(struct explore_own *explore)
     begin = monotonic_us();
     enum search_outcome outcome = search_until(explore, &explore->search, limit_us);
     explore->us = monotonic_us() - begin;
-    bool well = (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && look_for_sleepers(explore) &&
-                search_shared(explore, limit_us);
-    if (!well && (!interrupted() || explore->schedules == 0))
+    bool ok = (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && look_for_sleepers(explore) &&
+              search_shared(explore, limit_us);
+    if (!ok && (!interrupted() || explore->schedules == 0))
         return false;
     explore->occupied = 0;
     explore->frees = false;

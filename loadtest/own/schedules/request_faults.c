@@ -68,22 +68,22 @@ static bool await_end_of_session(struct request_runner *runner, int32_t pid)
 bool runner_crash(struct request_runner *runner, struct actor *actor)
 {
     struct gate *gate = runner->settings.gate;
-    bool well = true;
+    bool ok = true;
     actor->crashed = true;
     actor->at = NOWHERE;
-    for (size_t i = 0; i < GATE_CONNECTIONS && well; i++) {
+    for (size_t i = 0; i < GATE_CONNECTIONS && ok; i++) {
         const struct gate_connection *connection = gate_connection(gate, i);
         if (!connection->used || connection->owner != (int)actor->number)
             continue;
         int32_t pid = connection->pid;
         if (connection->server == RUNS_POSTGRES && (connection->held || connection->transaction != 'I')) {
             gate_close_connection(gate, i);
-            well = await_end_of_session(runner, pid);
+            ok = await_end_of_session(runner, pid);
         } else if (connection->remembers) {
             gate_close_connection(gate, i);
         } else if (connection->held) {
             gate_refuse(gate, i);
         }
     }
-    return well && runner_settle(runner, actor);
+    return ok && runner_settle(runner, actor);
 }

@@ -37,8 +37,8 @@ bool runner_note_left(struct request_runner *runner)
     struct run_record *record = &runner->record;
     int64_t until_us = monotonic_us() + (runner->quiet_us > LEFT_LEAST_US ? runner->quiet_us : LEFT_LEAST_US);
     struct shop_left left = {0};
-    bool well = true, some = true;
-    while (well && some && !goes_on(runner) && !interrupted()) {
+    bool ok = true, some = true;
+    while (ok && some && !goes_on(runner) && !interrupted()) {
         gate_unlock(runner->settings.gate);
         bool asked = shop_database_left(runner->settings.database, &left);
         gate_lock(runner->settings.gate);
@@ -48,12 +48,12 @@ bool runner_note_left(struct request_runner *runner)
         if (!some || monotonic_us() >= until_us)
             break;
         gate_wait(runner->settings.gate, monotonic_us() + LOOK_US);
-        well = runner_await_transactions(runner);
+        ok = runner_await_transactions(runner);
     }
     if (!some || goes_on(runner) || interrupted())
-        return well;
+        return ok;
     record->left_transaction = left.transaction;
     record->left_by = actor_of(runner, left.pid);
     snprintf(record->left, sizeof record->left, "%s", left.statement);
-    return well;
+    return ok;
 }

@@ -147,14 +147,14 @@ bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct 
     const uint64_t poll = runner_polls(runner, actor), fingerprint = runner->fingerprint;
     const int64_t end_us = monotonic_us() + WAIT_OUT_US;
     static struct run_step scratch;
-    bool well = true, in_vain = true;
+    bool ok = true, in_vain = true;
     unsigned statements = 0;
     char text[MESSAGE_TEXT];
     snprintf(text, sizeof text, "%s", gate_connection(runner->settings.gate, actor->at)->text);
     runner->waited[actor->number]++;
-    while (well && in_vain && goes_on(runner, actor, &before) && statements < WAIT_OUT_STATEMENTS &&
+    while (ok && in_vain && goes_on(runner, actor, &before) && statements < WAIT_OUT_STATEMENTS &&
            monotonic_us() < end_us && !interrupted()) {
-        well = runner_run_statement(runner, actor, &scratch);
+        ok = runner_run_statement(runner, actor, &scratch);
         in_vain = runner->polls.history[actor->number].count > 0;
         statements++;
     }
@@ -169,7 +169,7 @@ bool runner_wait_out(struct request_runner *runner, struct actor *actor, struct 
                  : in_vain                 ? "it has not given up"
                                            : "then it got what it waited for");
     }
-    return well;
+    return ok;
 }
 
 /* Lets ACTOR run as far as it can without the others, up to MOST steps. If it polls, and is known to give up, it does so. RET_COUNT: of its
@@ -195,31 +195,31 @@ static bool try_poll(struct request_runner *runner, struct actor *actor, bool *r
 {
     enum poll_end end = POLL_GOES_ON;
     const uint64_t poll = runner_polls(runner, actor);
-    bool well = true;
+    bool ok = true;
     if (poll && known_polls_end(&runner->known, poll) == POLL_UNKNOWN) {
         struct run_step *step = runner_add_step(runner, actor->number, TRANSITION_TIMEOUT);
-        well = step && runner_wait_out(runner, actor, step, &end) && runner_wake_waiters(runner);
+        ok = step && runner_wait_out(runner, actor, step, &end) && runner_wake_waiters(runner);
         known_polls_add(&runner->known, poll, end);
     }
     *ret_gave_up = end == POLL_GIVES_UP;
-    return well;
+    return ok;
 }
 
 bool runner_try_polls(struct request_runner *runner, unsigned steps, bool *ret_done)
 {
     struct transition choices[ENABLED_MAX];
     unsigned count;
-    bool well = runner_start(runner) && run_actor(runner, 0, steps, &count);
-    *ret_done = !well || count < steps;
-    for (bool goes_on = !*ret_done; well && goes_on;) {
-        well = run_actor(runner, 1, RUN_STEPS_MAX, &count);
+    bool ok = runner_start(runner) && run_actor(runner, 0, steps, &count);
+    *ret_done = !ok || count < steps;
+    for (bool goes_on = !*ret_done; ok && goes_on;) {
+        ok = run_actor(runner, 1, RUN_STEPS_MAX, &count);
         gate_lock(runner->settings.gate);
-        well = well && try_poll(runner, &runner->actors[1], &goes_on);
+        ok = ok && try_poll(runner, &runner->actors[1], &goes_on);
         gate_unlock(runner->settings.gate);
     }
-    while (well && runner_enabled(runner, choices) > 0)
-        well = runner_apply(runner, choices[0]);
-    return runner_end(runner) && well;
+    while (ok && runner_enabled(runner, choices) > 0)
+        ok = runner_apply(runner, choices[0]);
+    return runner_end(runner) && ok;
 }
 
 void runner_wait_out_all(struct request_runner *runner)
@@ -232,7 +232,7 @@ bool runner_end_rows(struct request_runner *runner, char *ret_text)
     char text[MESSAGE_TEXT];
     int64_t rows = 0;
     gate_unlock(runner->settings.gate);
-    bool well = shop_database_expire(runner->settings.database, &rows);
+    bool ok = shop_database_expire(runner->settings.database, &rows);
     gate_lock(runner->settings.gate);
     if (rows < 0)
         snprintf(text, sizeof text, "(fault: no lease ends, since its row is locked)");
@@ -241,7 +241,7 @@ bool runner_end_rows(struct request_runner *runner, char *ret_text)
                  rows == 1 ? "" : "s");
     message_append_text(ret_text, text);
     idle_polls_changed(&runner->polls);
-    return well;
+    return ok;
 }
 
 /* Time passes for the leases in PostgreSQL. */

@@ -57,11 +57,11 @@ bool runner_end_keys(struct request_runner *runner, const struct actor *actor, c
 {
     gate_unlock(runner->settings.gate);
     snprintf(ret_text, MESSAGE_TEXT, "(fault: the key expires) ");
-    bool well = held_keys_end(&runner->held, runner->settings.redis, actor->number, ret_text) &&
-                redis_control_changes(runner->settings.redis, &runner->changes);
+    bool ok = held_keys_end(&runner->held, runner->settings.redis, actor->number, ret_text) &&
+              redis_control_changes(runner->settings.redis, &runner->changes);
     idle_repeats_changed(&runner->repeats);
     gate_lock(runner->settings.gate);
-    return well;
+    return ok;
 }
 
 /* If all that is left repeats commands in vain, time passes: what expires in Redis does so. If nothing does, the requests try again, but

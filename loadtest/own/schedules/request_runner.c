@@ -151,12 +151,12 @@ bool runner_start(struct request_runner *runner)
     runner->polls = (struct idle_polls){.tables_alone = runner->nature.tables_alone};
     memset(runner->waited, 0, sizeof runner->waited);
     runner->holds = runner->ended_rows = 0;
-    bool well = runner_send_occupiers(runner);
-    for (size_t i = 0; i < runner->settings.requests && well; i++)
-        well = runner_send(runner, &runner->actors[i]);
-    well = well && runner_await_deadlock(runner);
+    bool ok = runner_send_occupiers(runner);
+    for (size_t i = 0; i < runner->settings.requests && ok; i++)
+        ok = runner_send(runner, &runner->actors[i]);
+    ok = ok && runner_await_deadlock(runner);
     gate_unlock(gate);
-    return well;
+    return ok;
 }
 
 size_t runner_enabled(struct request_runner *runner, struct transition *ret_transitions)
@@ -270,8 +270,7 @@ bool runner_run_statement(struct request_runner *runner, struct actor *actor, st
     actor->sent += !command.commits;
     connection->keep_answers |= actor->cuts;
     gate_release(gate, at);
-    bool well = runner_settle(runner, actor) &&
-                (!is_overtaken || note_inside(runner, actor, &command, defers));
+    bool ok = runner_settle(runner, actor) && (!is_overtaken || note_inside(runner, actor, &command, defers));
     connection = gate_connection(gate, at);
     connection->host = connection->transaction == 'I' ? GATE_NO_OWNER : (int)actor->number;
     snprintf(step->answer, sizeof step->answer, "%s",
@@ -286,12 +285,12 @@ bool runner_run_statement(struct request_runner *runner, struct actor *actor, st
         runner_note_statement(runner, actor, at, &command);
     else
         poll_history_clear(&runner->polls.history[actor->number]);
-    if (!well || command.server != RUNS_REDIS || actor->state == REQUEST_BLOCKED)
-        return well;
+    if (!ok || command.server != RUNS_REDIS || actor->state == REQUEST_BLOCKED)
+        return ok;
     gate_unlock(gate);
-    well = runner_note_command(runner, actor, &command);
+    ok = runner_note_command(runner, actor, &command);
     gate_lock(gate);
-    return well;
+    return ok;
 }
 
 bool runner_apply(struct request_runner *runner, struct transition transition)
@@ -299,42 +298,42 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     struct gate *gate = runner->settings.gate;
     struct actor *actor = &runner->actors[transition.actor];
     struct run_step *step = runner_add_step(runner, transition.actor, (enum transition_kind)transition.kind);
-    bool well = step != NULL;
-    if (!well)
+    bool ok = step != NULL;
+    if (!ok)
         return false;
     gate_lock(gate);
     runner->record.faulted |= transition.kind != TRANSITION_STEP && transition.kind != TRANSITION_TIMEOUT;
     actor->cuts = transition.kind == TRANSITION_CUT;
     if (transition.kind == TRANSITION_EXPIRE) {
         add_text(runner, transition.actor, "!expire");
-        well = (!held_keys_has(&runner->held, actor->number, NULL) ||
-                runner_end_keys(runner, actor, step->text)) &&
-               (!(runner->holds & 1U << actor->number) || runner_end_rows(runner, step->text));
+        ok = (!held_keys_has(&runner->held, actor->number, NULL) ||
+              runner_end_keys(runner, actor, step->text)) &&
+             (!(runner->holds & 1U << actor->number) || runner_end_rows(runner, step->text));
     } else if (transition.kind == TRANSITION_CRASH) {
         add_text(runner, transition.actor, "!crash");
         snprintf(step->text, sizeof step->text,
                  "(fault: the request crashes; nothing more of it reaches a server)");
-        well = runner_crash(runner, actor);
+        ok = runner_crash(runner, actor);
         idle_polls_changed(&runner->polls);
     } else if (transition.kind == TRANSITION_TIMEOUT) {
         enum poll_end poll_end;
         add_text(runner, transition.actor, "!timeout");
-        well = runner_wait_out(runner, actor, step, &poll_end);
+        ok = runner_wait_out(runner, actor, step, &poll_end);
     } else {
-        well = runner_run_statement(runner, actor, step);
+        ok = runner_run_statement(runner, actor, step);
     }
     step->fingerprint = runner->fingerprint;
     step->after = actor->state;
     step->blockers = actor->state == REQUEST_BLOCKED ? actor->blockers : 0;
     actor->waits = actor->state == REQUEST_BLOCKED ? step : NULL;
     runner_free_connection(runner);
-    well = well && runner_wake_waiters(runner) && runner_await_deadlock(runner) && runner_pass_time(runner);
+    ok = ok && runner_wake_waiters(runner) && runner_await_deadlock(runner) && runner_pass_time(runner);
     runner_note_polls(runner);
     runner_note_repeats(runner);
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         runner->record.deadlock |= gate_connection(gate, i)->deadlock;
     gate_unlock(gate);
-    return well && (!step->has_stock || shop_database_read(runner->settings.database, &step->stock));
+    return ok && (!step->has_stock || shop_database_read(runner->settings.database, &step->stock));
 }
 
 static bool is_stuck(const struct request_runner *runner)
@@ -350,19 +349,19 @@ static bool is_stuck(const struct request_runner *runner)
 static bool end_requests(struct request_runner *runner)
 {
     int64_t end = monotonic_us() + runner->settings.service->description->timeout_ms * 1000 + LATE_US;
-    bool well = true;
+    bool ok = true;
     limit_requests(runner);
-    while (well && runner_has(runner, REQUEST_HELD)) {
-        for (size_t i = 0; i < runner->settings.requests && well; i++)
+    while (ok && runner_has(runner, REQUEST_HELD)) {
+        for (size_t i = 0; i < runner->settings.requests && ok; i++)
             if (runner->actors[i].state == REQUEST_HELD)
-                well = runner_crash(runner, &runner->actors[i]);
-        well = well && runner_wake_waiters(runner);
+                ok = runner_crash(runner, &runner->actors[i]);
+        ok = ok && runner_wake_waiters(runner);
     }
     for (size_t i = 0; i < runner->settings.requests; i++)
-        while (well && runner->actors[i].crashed && runner->actors[i].state != REQUEST_ENDED &&
+        while (ok && runner->actors[i].crashed && runner->actors[i].state != REQUEST_ENDED &&
                !interrupted() && monotonic_us() < end)
-            well = runner_settle(runner, &runner->actors[i]);
-    return well;
+            ok = runner_settle(runner, &runner->actors[i]);
+    return ok;
 }
 
 /* The connections are closed: have all requests ended in the time after which one counts as waiting in the program? */
@@ -405,12 +404,12 @@ bool runner_end(struct request_runner *runner)
     gate_lock(gate);
     runner->settings.service->struck |= record->faulted;
     record->stuck = is_stuck(runner);
-    bool well = end_requests(runner), all_ended = true;
+    bool ok = end_requests(runner), all_ended = true;
     for (size_t i = 0; i < runner->settings.requests; i++)
         all_ended &= runner->actors[i].state == REQUEST_ENDED;
     record->stuck |= !all_ended;
     if (all_ended)
-        well = well && runner_await_transactions(runner) && runner_note_left(runner);
+        ok = ok && runner_await_transactions(runner) && runner_note_left(runner);
     record->stuck |= *record->left != 0;
     /* Requests that occupy connections have done nothing so far, and may do something when they lose them. So the service is stopped before
      * that, with all that its pool has kept. */
@@ -423,7 +422,7 @@ bool runner_end(struct request_runner *runner)
         gate_unlock(gate);
         /* A program that does not survive that a connection was closed for this schedule is not to blame for it. */
         record->escaped |= runner->freed && !shop_service_is_alive(runner->settings.service);
-        read = well && (record->escaped || shop_service_runs(runner->settings.service)) &&
+        read = ok && (record->escaped || shop_service_runs(runner->settings.service)) &&
                shop_database_read(runner->settings.database, &record->after);
         shop_service_stop(runner->settings.service);
         runner->stopped = true;
@@ -449,7 +448,7 @@ bool runner_end(struct request_runner *runner)
         join(&runner->occupiers[i]);
     if (stops)
         return read;
-    return well && shop_service_runs(runner->settings.service) &&
+    return ok && shop_service_runs(runner->settings.service) &&
            shop_database_read(runner->settings.database, &record->after);
 }
 

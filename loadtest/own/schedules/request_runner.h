@@ -23,8 +23,8 @@ struct runner_settings {
     struct redis_control *redis;    /* NULL: the service is not given one */
     bool redis_is_ours;             /* it is emptied before each schedule */
     enum transition_kind fault;     /* may happen once in each schedule; TRANSITION_STEP: none */
-    const char
-        *expire_key; /* pattern of the keys that TRANSITION_EXPIRE ends; NULL: all that look like locks */
+    /* pattern of the keys that TRANSITION_EXPIRE ends; NULL: all that look like locks */
+    const char *expire_key;
     size_t requests;
     bool reads_stock; /* after each statement that ends a transaction */
     int64_t stock;

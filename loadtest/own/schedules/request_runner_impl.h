@@ -70,8 +70,8 @@ struct request_runner {
     struct idle_polls polls;
     struct known_polls known, met; /* KNOWN before the search, and MET in it */
     unsigned waited[ACTORS_MAX];   /* how often each actor has waited out its tries in this schedule */
-    int32_t
-        poll_pids[GATE_CONNECTIONS]; /* of the connections to which the open transactions in POLLS belong */
+    /* of the connections to which the open transactions in POLLS belong */
+    int32_t poll_pids[GATE_CONNECTIONS];
     unsigned holds;            /* bits of the actors that may hold a lock whose rows "expires" changes */
     unsigned ended_rows;       /* how often time has passed for these rows in this schedule */
     struct shop_nature nature; /* of the database */

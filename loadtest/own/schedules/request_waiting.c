@@ -406,14 +406,14 @@ bool runner_await_deadlock(struct request_runner *runner)
 bool runner_await_silent(struct request_runner *runner)
 {
     int64_t end = monotonic_us() + STUCK_US;
-    bool well = true;
+    bool ok = true;
     gate_lock(runner->settings.gate);
     unsigned inside = runner_inside(runner);
-    while (well && runner_inside(runner) == inside && monotonic_us() < end && !interrupted()) {
+    while (ok && runner_inside(runner) == inside && monotonic_us() < end && !interrupted()) {
         gate_wait(runner->settings.gate, monotonic_us() + LOOK_US);
-        well = runner_wake_waiters(runner);
+        ok = runner_wake_waiters(runner);
     }
     runner->record.slept |= runner_inside(runner) != inside;
     gate_unlock(runner->settings.gate);
-    return well;
+    return ok;
 }

@@ -30,26 +30,26 @@ bool saved_schedule_write(const char *dir, const char *description, const json_t
         return false;
     }
     json_auto_t *env = json_array();
-    bool well = env != NULL;
-    for (size_t i = 0; i < settings->env.count && well; i++)
-        well = json_array_append_new(env, json_string(settings->env.item[i])) == 0;
+    bool ok = env != NULL;
+    for (size_t i = 0; i < settings->env.count && ok; i++)
+        ok = json_array_append_new(env, json_string(settings->env.item[i])) == 0;
     char command[2 * PATH_MAX + 64];
     snprintf(command, sizeof command, "loadtest explore %s --replay %s", description, ret_path);
     json_auto_t *document =
-        well ? json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:O, s:s*, s:s, s:O}", "kind", KIND,
-                         "command", command, "schedule", result_text(found, "schedule"), "verdict",
-                         result_text(found, "verdict"), "stock", (json_int_t)settings->stock, "requests",
-                         (json_int_t)settings->requests, "instances", (json_int_t)settings->instances,
-                         "occupied", (json_int_t)settings->occupied, "frees", settings->frees, "env", env,
-                         "expire_key", settings->expire_key, "cause", result_text(found, "cause"), "steps",
-                         json_object_get(found, "steps"))
-             : NULL;
+        ok ? json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:O, s:s*, s:s, s:O}", "kind", KIND,
+                       "command", command, "schedule", result_text(found, "schedule"), "verdict",
+                       result_text(found, "verdict"), "stock", (json_int_t)settings->stock, "requests",
+                       (json_int_t)settings->requests, "instances", (json_int_t)settings->instances,
+                       "occupied", (json_int_t)settings->occupied, "frees", settings->frees, "env", env,
+                       "expire_key", settings->expire_key, "cause", result_text(found, "cause"), "steps",
+                       json_object_get(found, "steps"))
+           : NULL;
     char *text = document ? json_dumps(document, JSON_INDENT(2)) : NULL;
     if (!text)
         complain("out of memory");
-    well = text && output_file(ret_path, text, strlen(text));
+    ok = text && output_file(ret_path, text, strlen(text));
     free(text);
-    return well;
+    return ok;
 }
 
 /* In the ranges of the command line's options. */
@@ -72,18 +72,18 @@ bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
         return false;
     }
     *ret_saved = (struct saved_schedule){.document = document};
-    bool well = json_unpack(document, "{s:s, s:s, s:I, s:I, s:I, s?I, s:o, s?s}", "kind", &kind, "schedule",
-                            &ret_saved->schedule, "stock", &stock, "requests", &requests, "instances",
-                            &instances, "occupied", &occupied, "env", &env, "expire_key",
-                            &ret_saved->expire_key) == 0 &&
-                strcmp(kind, KIND) == 0 && json_is_array(env) && json_array_size(env) <= TEXTS_MAX;
-    if (well) {
+    bool ok = json_unpack(document, "{s:s, s:s, s:I, s:I, s:I, s?I, s:o, s?s}", "kind", &kind, "schedule",
+                          &ret_saved->schedule, "stock", &stock, "requests", &requests, "instances",
+                          &instances, "occupied", &occupied, "env", &env, "expire_key",
+                          &ret_saved->expire_key) == 0 &&
+              strcmp(kind, KIND) == 0 && json_is_array(env) && json_array_size(env) <= TEXTS_MAX;
+    if (ok) {
         json_array_foreach(env, i, word) {
             ret_saved->env.item[i] = json_string_value(word);
-            well = well && ret_saved->env.item[i];
+            ok = ok && ret_saved->env.item[i];
         }
         json_array_foreach(json_object_get(document, "steps"), i, step) {
-            well = well && strlen(result_text(step, "text")) < MESSAGE_TEXT;
+            ok = ok && strlen(result_text(step, "text")) < MESSAGE_TEXT;
         }
         ret_saved->env.count = json_array_size(env);
         ret_saved->steps = json_object_get(document, "steps");
@@ -93,7 +93,7 @@ bool saved_schedule_read(const char *path, struct saved_schedule *ret_saved)
         ret_saved->occupied = occupied;
         ret_saved->frees = json_is_true(json_object_get(document, "frees"));
     }
-    if (well && is_valid(ret_saved))
+    if (ok && is_valid(ret_saved))
         return true;
     complain(
         "%s is not a schedule from --save: it must have schedule, stock, requests, instances and env. Save it again",

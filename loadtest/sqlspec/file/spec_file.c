@@ -265,22 +265,22 @@ bool spec_read(const char *path, struct spec *ret_spec, char ret_error[SPEC_ERRO
     FILE *file = fopen(path, "re");
     char *text = file ? malloc(FILE_MAX_BYTES + 1) : NULL;
     size_t length = text ? fread(text, 1, FILE_MAX_BYTES + 1, file) : 0;
-    bool well = text && !ferror(file) && length <= FILE_MAX_BYTES && !memchr(text, 0, length);
+    bool ok = text && !ferror(file) && length <= FILE_MAX_BYTES && !memchr(text, 0, length);
     *ret_spec = (struct spec){0};
-    if (!well)
+    if (!ok)
         (void)snprintf(ret_error, SPEC_ERROR_SIZE, "%.150s cannot be read: %s", path,
                        length > FILE_MAX_BYTES           ? "it has more than 1 MB"
                        : text && memchr(text, 0, length) ? "it is not a text"
                                                          : strerror(errno));
     if (file)
         fclose(file);
-    if (well) {
+    if (ok) {
         text[length] = 0;
         /* Some editors begin a text with a byte order mark. */
-        well = spec_parse(path, text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0), ret_spec, ret_error);
+        ok = spec_parse(path, text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0), ret_spec, ret_error);
     }
     free(text);
-    return well;
+    return ok;
 }
 
 void spec_free(struct spec *spec)

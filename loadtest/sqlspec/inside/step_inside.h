@@ -16,8 +16,8 @@ struct step_inside {
         INSIDE_COMMIT, /* a deferred trigger runs in this COMMIT */
         INSIDE_TRIGGER, /* it reads in a trigger or function, with locks that do not keep out what is not there yet */
     } why;
-    bool
-        is_open; /* in a transaction, OPEN_STEP runs several statements, and another session can commit between them */
+    /* in a transaction, OPEN_STEP runs several statements, and another session can commit between them */
+    bool is_open;
     size_t open_step;
     bool routines_known;
     struct routines routines;

@@ -272,7 +272,7 @@ static json_t *copy_value(const struct numbers *numbers, const struct renaming *
     const char *key;
     json_t *member, *copy;
     size_t i;
-    bool well = true;
+    bool ok = true;
     if (json_is_string(value))
         return copy_text(numbers, renaming, json_string_value(value));
     if (!json_is_object(value) && !json_is_array(value))
@@ -284,14 +284,14 @@ static json_t *copy_value(const struct numbers *numbers, const struct renaming *
             json_t *of = strcmp(key, "unordered") == 0 ? NULL : copy_value(numbers, renaming, member);
             if (of && (strcmp(key, "tables") == 0 || (unordered && strcmp(key, "rows") == 0)))
                 numbers_sort(of);
-            well = well && (strcmp(key, "unordered") == 0 || json_object_set_new(copy, key, of) == 0);
+            ok = ok && (strcmp(key, "unordered") == 0 || json_object_set_new(copy, key, of) == 0);
         }
     } else {
         json_array_foreach(value, i, member) {
-            well = well && json_array_append_new(copy, copy_value(numbers, renaming, member)) == 0;
+            ok = ok && json_array_append_new(copy, copy_value(numbers, renaming, member)) == 0;
         }
     }
-    if (well)
+    if (ok)
         return copy;
     json_decref(copy);
     return NULL;

@@ -17,8 +17,8 @@ enum { NUMBERS_SEQUENCES_MAX = 64 };
 struct numbers {
     int64_t next[NUMBERS_SEQUENCES_MAX]; /* what each would have generated first without us */
     size_t count;
-    bool
-        by_size; /* their sequence counts as well: a number is named after its place among those of its sequence */
+    /* their sequence counts as well: a number is named after its place among those of its sequence */
+    bool by_size;
 };
 
 /* A copy of VALUE, strings in arrays and objects, in which each generated number has a name that depends only on where it occurs: two values have equal

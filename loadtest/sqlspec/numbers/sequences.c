@@ -81,7 +81,7 @@ static bool look(struct sequences *sequences, struct session *control)
 {
     size_t i;
     json_t *row;
-    bool can_move = true, well = true;
+    bool can_move = true, ok = true;
     if (!ask(control, control->driver->sequences_sql))
         return false;
     json_array_foreach(rows_of(control), i, row) {
@@ -89,16 +89,16 @@ static bool look(struct sequences *sequences, struct session *control)
             continue;
         can_move = can_move && strcmp(cell(row, 4), "1") == 0 &&
                    sequences->numbers.count < NUMBERS_SEQUENCES_MAX;
-        well = well && (!can_move || add(sequences, control->driver, row));
+        ok = ok && (!can_move || add(sequences, control->driver, row));
     }
     if (!can_move) {
         sequences->numbers.count = 0;
         sequences->why = "A sequence of the setup cannot count from a number with ten digits.";
     }
     sequences->known = true;
-    if (!well)
+    if (!ok)
         complain("out of memory");
-    return well;
+    return ok;
 }
 
 bool sequences_after_setup(struct sequences *sequences, struct session *control)

@@ -56,24 +56,24 @@ static bool parse_address(const char *url, struct address *ret_address)
 {
     CURLU *parser = curl_url();
     *ret_address = (struct address){0};
-    bool well = parser && curl_url_set(parser, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
-                curl_url_get(parser, CURLUPART_HOST, &ret_address->host, 0) == CURLUE_OK;
-    if (well) {
+    bool ok = parser && curl_url_set(parser, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
+              curl_url_get(parser, CURLUPART_HOST, &ret_address->host, 0) == CURLUE_OK;
+    if (ok) {
         (void)curl_url_get(parser, CURLUPART_PORT, &ret_address->port, 0);
         (void)curl_url_get(parser, CURLUPART_USER, &ret_address->user, CURLU_URLDECODE);
         (void)curl_url_get(parser, CURLUPART_PASSWORD, &ret_address->password, CURLU_URLDECODE);
         (void)curl_url_get(parser, CURLUPART_PATH, &ret_address->path, CURLU_URLDECODE);
     }
     curl_url_cleanup(parser);
-    return well;
+    return ok;
 }
 
 static bool connect_to(MYSQL *connection, const char *url, char ret_error[SESSION_ERROR_SIZE])
 {
     unsigned seconds = CONNECT_S;
     struct address address;
-    bool well = parse_address(url, &address);
-    if (!well) {
+    bool ok = parse_address(url, &address);
+    if (!ok) {
         (void)snprintf(ret_error, SESSION_ERROR_SIZE,
                        "the address is not valid (valid: mariadb://user:password@host:port/database)");
     } else {
@@ -82,14 +82,14 @@ static bool connect_to(MYSQL *connection, const char *url, char ret_error[SESSIO
         (void)mysql_options(connection, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
         (void)mysql_options(connection, MYSQL_OPT_NONBLOCK, NULL);
         (void)mysql_options(connection, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-        well = mysql_real_connect(connection, address.host, address.user, address.password,
-                                  *database ? database : NULL, port, NULL,
-                                  CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS) != NULL;
-        if (!well)
+        ok = mysql_real_connect(connection, address.host, address.user, address.password,
+                                *database ? database : NULL, port, NULL,
+                                CLIENT_MULTI_STATEMENTS | CLIENT_MULTI_RESULTS) != NULL;
+        if (!ok)
             (void)snprintf(ret_error, SESSION_ERROR_SIZE, "%s", mysql_error(connection));
     }
     free_address(&address);
-    return well;
+    return ok;
 }
 
 static void my_close(struct session *session)
@@ -171,19 +171,19 @@ static json_t *rows_of(MYSQL_RES *result)
     json_t *columns = json_array(), *rows = json_array();
     unsigned width = mysql_num_fields(result);
     const MYSQL_FIELD *fields = mysql_fetch_fields(result);
-    bool well = columns && rows;
-    for (unsigned column = 0; well && column < width; column++)
-        well = json_array_append_new(columns, json_string(fields[column].name)) == 0;
-    for (MYSQL_ROW row; well && (row = mysql_fetch_row(result));) {
+    bool ok = columns && rows;
+    for (unsigned column = 0; ok && column < width; column++)
+        ok = json_array_append_new(columns, json_string(fields[column].name)) == 0;
+    for (MYSQL_ROW row; ok && (row = mysql_fetch_row(result));) {
         const unsigned long *lengths = mysql_fetch_lengths(result);
         json_t *cells = json_array();
-        well = cells && json_array_append_new(rows, cells) == 0;
-        for (unsigned column = 0; well && column < width; column++) {
+        ok = cells && json_array_append_new(rows, cells) == 0;
+        for (unsigned column = 0; ok && column < width; column++) {
             json_t *cell = row[column] ? json_stringn(row[column], lengths[column]) : json_null();
-            well = json_array_append_new(cells, cell ? cell : json_string("(not UTF-8)")) == 0;
+            ok = json_array_append_new(cells, cell ? cell : json_string("(not UTF-8)")) == 0;
         }
     }
-    if (well)
+    if (ok)
         return json_pack("{s:o, s:o}", "columns", columns, "rows", rows);
     json_decref(columns);
     json_decref(rows);

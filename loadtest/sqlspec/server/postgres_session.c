@@ -95,18 +95,18 @@ static json_t *rows_of(const PGresult *result)
 {
     json_t *columns = json_array(), *rows = json_array();
     int width = PQnfields(result), height = PQntuples(result);
-    bool well = columns && rows;
-    for (int column = 0; well && column < width; column++)
-        well = json_array_append_new(columns, json_string(PQfname(result, column))) == 0;
-    for (int row = 0; well && row < height; row++) {
+    bool ok = columns && rows;
+    for (int column = 0; ok && column < width; column++)
+        ok = json_array_append_new(columns, json_string(PQfname(result, column))) == 0;
+    for (int row = 0; ok && row < height; row++) {
         json_t *cells = json_array();
-        well = cells && json_array_append_new(rows, cells) == 0;
-        for (int column = 0; well && column < width; column++)
-            well = json_array_append_new(cells, PQgetisnull(result, row, column)
-                                                    ? json_null()
-                                                    : json_string(PQgetvalue(result, row, column))) == 0;
+        ok = cells && json_array_append_new(rows, cells) == 0;
+        for (int column = 0; ok && column < width; column++)
+            ok = json_array_append_new(cells, PQgetisnull(result, row, column)
+                                                  ? json_null()
+                                                  : json_string(PQgetvalue(result, row, column))) == 0;
     }
-    if (well)
+    if (ok)
         return json_pack("{s:o, s:o}", "columns", columns, "rows", rows);
     json_decref(columns);
     json_decref(rows);

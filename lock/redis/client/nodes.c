@@ -39,13 +39,13 @@ struct redlock_nodes *redlock_nodes_new(const char *urls)
     struct redlock_nodes *nodes = calloc(1, sizeof *nodes);
     const char *url;
     size_t size;
-    bool well = nodes;
-    while (well && lock_next_server(&urls, &url, &size)) {
-        well = nodes->count < LOCK_REDLOCK_MOST &&
-               (nodes->all[nodes->count].redis = redis_new(url, size)) != NULL;
-        nodes->count += well;
+    bool ok = nodes;
+    while (ok && lock_next_server(&urls, &url, &size)) {
+        ok = nodes->count < LOCK_REDLOCK_MOST &&
+             (nodes->all[nodes->count].redis = redis_new(url, size)) != NULL;
+        nodes->count += ok;
     }
-    if (well && nodes->count > 0)
+    if (ok && nodes->count > 0)
         return nodes;
     redlock_nodes_free(nodes);
     return NULL;
@@ -179,18 +179,18 @@ static bool count_vote(struct redlock_votes *votes, const redisReply *reply, str
 /* Reads what has come from NODE; the answer to the present question is the last that it owes. */
 static void read_from(struct node *node, struct redlock_votes *votes, struct redlock_yes yes)
 {
-    bool well = redis_reply_read(node->context);
-    while (well) {
+    bool ok = redis_reply_read(node->context);
+    while (ok) {
         AUTO_REPLY reply = NULL;
-        well = redis_reply_next(node->context, &reply);
+        ok = redis_reply_next(node->context, &reply);
         if (!reply)
             break;
         if (node->owed > 0 && --node->owed == 0 && node->asked) {
-            well = count_vote(votes, reply, yes);
+            ok = count_vote(votes, reply, yes);
             node->asked = false;
         }
     }
-    if (!well)
+    if (!ok)
         drop(node);
 }
 
@@ -282,13 +282,13 @@ static enum lock_status ping(int64_t deadline_us, char *ret_error, size_t size)
     }
     struct redlock_votes votes = redlock_ask(nodes, NULL, lock_command_ms(deadline_us),
                                              (struct redlock_yes){REDIS_REPLY_STATUS, "PONG"}, words, 1);
-    bool well = votes.yes >= redlock_quorum(nodes);
+    bool ok = votes.yes >= redlock_quorum(nodes);
     bool refused = votes.refused > nodes->count - redlock_quorum(nodes);
-    if (!well)
+    if (!ok)
         snprintf(ret_error, size, "of %d servers only %d answer, %d refuse%s%s", nodes->count,
                  votes.yes + votes.no, votes.refused, *votes.refusal ? ": " : "", votes.refusal);
     redlock_nodes_free(nodes);
-    if (well)
+    if (ok)
         return LOCK_OK;
     return refused ? LOCK_REFUSED : LOCK_AWAY;
 }

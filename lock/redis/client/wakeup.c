@@ -324,11 +324,11 @@ static bool start_thread(struct subscriber *s)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool well = pthread_create(&thread, NULL, subscribe, s) == 0;
+    bool ok = pthread_create(&thread, NULL, subscribe, s) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (well)
+    if (ok)
         pthread_detach(thread);
-    return well;
+    return ok;
 }
 
 /* It lives as long as the process. */

@@ -88,10 +88,10 @@ static void test_a_release_just_before_the_wait(void **state)
 static void *take_and_hold(void *arg)
 {
     struct lock *waiter = arg;
-    bool well = take(waiter, "product:1", PATIENCE_US) == LOCK_OK;
+    bool ok = take(waiter, "product:1", PATIENCE_US) == LOCK_OK;
     sleep_us(SHORT_US);
     process_gate_release(waiter, "product:1");
-    return well ? waiter : NULL;
+    return ok ? waiter : NULL;
 }
 
 struct counting {
@@ -123,9 +123,9 @@ static void test_a_release_wakes_one_waiter(void **state)
     sleep_us(SHORT_US); /* they have told that they wait, and now do */
     process_gate_release(&holder, "product:1");
     for (int i = 0; i < WAITERS; i++) {
-        void *well;
-        assert_int_equal(pthread_join(threads[i], &well), 0);
-        assert_non_null(well);
+        void *ok;
+        assert_int_equal(pthread_join(threads[i], &ok), 0);
+        assert_non_null(ok);
         woken += waiters[i].wake_ups;
     }
     assert_in_range(woken, 1, WAITERS); /* by as many releases */

@@ -98,14 +98,13 @@ static void each_count_reaches_the_verdict(void **state)
 static void every_phase_counts(void **state)
 {
     const struct subject subject = {.guarantee = GUARANTEE_SAFE, .tries = 1, .available = true};
-    const struct phase well = {
-        .ran = true,
-        .stock = 100,
-        .quantity = 1,
-        .load.answers = {.requests = 1, .created = 1},
-        .books = {.initial = 100, .sold = 1, .left = 99, .orders = 1, .balanced = true}};
+    const struct phase ok = {.ran = true,
+                             .stock = 100,
+                             .quantity = 1,
+                             .load.answers = {.requests = 1, .created = 1},
+                             .books = {.initial = 100, .sold = 1, .left = 99, .orders = 1, .balanced = true}};
     for (int i = 0; i <= 3; i++) {
-        struct measurement all = {.pairs = well, .sell_out = well, .throughput = well};
+        struct measurement all = {.pairs = ok, .sell_out = ok, .throughput = ok};
         struct phase *phases[] = {&all.pairs, &all.sell_out, &all.throughput};
         if (i < 3)
             phases[i]->books.left = 98;

@@ -36,9 +36,9 @@ static bool read_description(const char *text, struct shop_description *ret_desc
     assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
     close(file);
     said[0] = 0;
-    bool well = shop_description_read(path, ret_description);
+    bool ok = shop_description_read(path, ret_description);
     unlink(path);
-    return well;
+    return ok;
 }
 
 static bool read_with(const char *more, struct shop_description *ret_description)

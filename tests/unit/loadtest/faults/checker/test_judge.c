@@ -15,8 +15,8 @@ enum { MOST = 6, FIRST = 1000 };
 struct cycle {
     const char *what;
     struct intent intents[MOST];
-    const char
-        *orders[MOST][ROW_CELLS]; /* product, order id, key, is it kept, the stock that it saw, commit */
+    /* product, order id, key, is it kept, the stock that it saw, commit */
+    const char *orders[MOST][ROW_CELLS];
     const char *audit[ROW_CELLS]; /* product, initial, left, sold, wrong amounts */
     struct sale_change change;
     unsigned expected;

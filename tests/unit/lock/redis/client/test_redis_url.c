@@ -78,9 +78,9 @@ static bool read_exactly(const char *url, size_t size, struct redis_url *ret_url
     char *copy = malloc(size + !size);
     assert_non_null(copy);
     memcpy(copy, url, size);
-    bool well = redis_url_read(copy, size, ret_url, ret_error);
+    bool ok = redis_url_read(copy, size, ret_url, ret_error);
     free(copy);
-    return well;
+    return ok;
 }
 
 static void reads_addresses(void **state)
@@ -89,10 +89,10 @@ static void reads_addresses(void **state)
         struct redis_url url;
         const char *error = NULL;
         memset(&url, 0x55, sizeof url);
-        bool well = read_exactly(cases[i].url, strlen(cases[i].url), &url, &error);
-        if (well != (cases[i].place != NULL))
-            fail_msg("\"%s\" is %s: %s", cases[i].url, well ? "understood" : "refused", error);
-        if (!well) {
+        bool ok = read_exactly(cases[i].url, strlen(cases[i].url), &url, &error);
+        if (ok != (cases[i].place != NULL))
+            fail_msg("\"%s\" is %s: %s", cases[i].url, ok ? "understood" : "refused", error);
+        if (!ok) {
             assert_non_null(error);
             assert_null(strstr(error, "secret"));
             assert_int_equal(url.database, 0x55555555); /* untouched */
