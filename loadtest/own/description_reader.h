@@ -15,6 +15,8 @@ __attribute__((format(printf, 3, 4))) bool wrong(const struct reader *reader, co
                                                  const char *format, ...);
 /* "an object" */
 const char *kind_of(const json_t *value);
+/* A member of this name is one. */
+bool member_is_comment(const char *name);
 void path_of_member(const char *parent, const char *name, char ret_path[static MEMBER_MAX]);
 void path_of_item(const char *parent, size_t index, char ret_path[static MEMBER_MAX]);
 /* OBJECT, the member PARENT, has no other members than NAMES, which NULL ends, and comments. False, having said so. */
