@@ -27,6 +27,7 @@ ORDER_LUA = ROOT / "loadtest" / "load" / "order.lua"
 TOOL = Path(sys.argv[0]).name
 
 PATIENCE_S = 120  # for a service to start or to stop, and for each statement
+STACK_S, STACK_STOP_S = 180, 30  # for the stack to start or to stop servers; to give up a start
 POLL_S = 0.02
 BROKEN, USAGE, ENVIRONMENT = 1, 2, 3  # exit statuses, as those of loadtest
 ADDRESSES = ("DATABASE_URL", "REDIS_URL", "REDLOCK_URLS", "ZOOKEEPER_CONNECT", "ETCD_ENDPOINTS")
@@ -60,15 +61,34 @@ def tell(text):
     print(f"{TOOL}: {text}", file=sys.stderr, flush=True)
 
 
-def run(main):
-    """Calls MAIN(), and ends with the status that it returns. A second signal does not disturb what the first one began."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+waiting = {"blocks": 0, "signal": 0}  # of undisturbed()
 
-    def interrupt(number, _frame):
-        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(each, signal.SIG_IGN)
+
+@contextlib.contextmanager
+def undisturbed():
+    """A signal that comes in the block interrupts the program at the end of the block, so that it cleans up before."""
+    waiting["blocks"] += 1
+    try:
+        yield
+    finally:
+        waiting["blocks"] -= 1
+        if waiting["signal"] and not waiting["blocks"]:
+            raise Interrupted(waiting["signal"])
+
+
+def interrupt(number, _frame):
+    """A second signal does not disturb what the first one began."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    if not waiting["blocks"]:
         raise Interrupted(number)
+    waiting["signal"] = number
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+
+def run(main):
+    """Calls MAIN(), and ends with the status that it returns."""
+    for number in SIGNALS:
         signal.signal(number, interrupt)
     try:
         sys.exit(main())
@@ -91,13 +111,13 @@ def show(text):
 # ---- processes ------------------------------------------------------------------------------------
 
 
-def start(command, environment=None, output=subprocess.DEVNULL):
-    """Starts a process that a Ctrl-C does not reach, and that ends when this program ends, however it ends. A variable of
+def start(command, environment=None, output=subprocess.DEVNULL, death_signal=signal.SIGKILL):
+    """Starts a process that a Ctrl-C does not reach, and that gets DEATH_SIGNAL when this program ends, however it ends. A variable of
     ENVIRONMENT that is None is removed."""
     parent = os.getpid()
 
     def end_with_parent():
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(1, death_signal)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
             os._exit(1)
 
@@ -158,28 +178,45 @@ class Output:
 # ---- servers --------------------------------------------------------------------------------------
 
 
+def stack(verb, folder, *words):
+    """Runs the script that starts and stops servers. Returns its status, None if it took too long, and what it printed. It is told to end
+    before it is killed, since a killed `up` would leave what it had started."""
+    said = Output()
+    process = start([STACK, verb, "--dir", folder, *words], output=said.file, death_signal=signal.SIGTERM)
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STACK_S)
+        return process.returncode, said.text()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STACK_STOP_S)
+        finish(process)
+
+
 @contextlib.contextmanager
 def private_servers(names):
     """Starts the servers with these names of the stack, which end with this program as well. Yields their addresses by variable, and
     for each name that did not start the reason."""
-    parent = os.environ.get("TMPDIR", "/var/tmp")
-    folder = tempfile.mkdtemp(prefix=f"oversell-{TOOL}-", dir=parent)
+    folder = tempfile.mkdtemp(prefix=f"oversell-{TOOL}-", dir=os.environ.get("TMPDIR") or "/var/tmp")
     os.chmod(folder, 0o755)  # if root runs this, the servers run as other users
     missing = {}
     try:
         for name in names:
-            # Not by start(): a killed `up` would leave its server. One that ends normally starts the watch of --while.
-            up = subprocess.run([STACK, "up", "--dir", folder, "--while", str(os.getpid()), "--purge", name], check=False, text=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0)  # fmt: skip
-            if up.returncode != 0:
-                missing[name] = (re.findall(r"^stack: (.*)", up.stdout, re.M) or [up.stdout.strip()])[-1]
+            status, said = stack("up", folder, "--while", str(os.getpid()), "--purge", name)
+            if status != 0:
+                reasons = re.findall(r"^stack: (.*)", said, re.M) or [said.strip() or f"{name} did not start within {STACK_S} s"]
+                missing[name] = reasons[-1]
         printed = output_of([STACK, "env", "--dir", folder], dict.fromkeys(ADDRESSES)) if len(missing) < len(names) else ""
         found = {name: shlex.split(value)[0] for name, value in re.findall(r"^export (\w+)=(.*)", printed, re.M)}
         yield dict.fromkeys(ADDRESSES) | {"LOCK_DATABASE_URL": None, "ADMIN_TOKEN_FILE": None} | found, missing
     finally:
-        subprocess.run([STACK, "down", "--dir", folder, "--purge"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       process_group=0)  # fmt: skip
-        shutil.rmtree(folder, ignore_errors=True)
+        with undisturbed():
+            status, said = stack("down", folder, "--purge")
+            if status != 0:
+                tell(f"the servers in {folder} cannot be stopped:\n{said.strip()}")
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Service:
@@ -352,13 +389,19 @@ def print_result(result, settings):
     options = [word for name in ("format", "output", *(f"export_{name}" for name in FORMATS)) if (value := getattr(settings, name))
                for word in (f"--{name.replace('_', '-')}", value)]  # fmt: skip
     file, path = tempfile.mkstemp(prefix=f"oversell-{TOOL}-", suffix=".json")
-    with open(file, "w", encoding="utf-8") as stored:
-        json.dump(result, stored)
-    status = subprocess.run([BUILD / "loadtest", "report", path, *options], check=False).returncode
-    if status == 0:
-        os.unlink(path)
-    else:
-        tell(f"the result is in {path}")
+    status = ENVIRONMENT
+    try:
+        with open(file, "w", encoding="utf-8") as stored:
+            json.dump(result, stored)
+        ended = subprocess.run([BUILD / "loadtest", "report", path, *options], check=False).returncode
+        status = ended if ended >= 0 else 128 - ended  # a Ctrl-C reaches both
+    except Interrupted as interrupted:
+        status = interrupted.status
+    finally:
+        if status == 0:
+            os.unlink(path)
+        else:
+            tell(f"the result is in {path}")
     return status
 
 

@@ -166,18 +166,19 @@ class Testbed(Locks):
             raise Broken(f"{who} got {told} acknowledged orders, but the database has {orders - self.earlier} with {sold} units, and {lacking} units are "
                          "missing from the stock")  # fmt: skip
 
+    @contextlib.contextmanager
     def service(self, load=None, environment=None, token=None):
         """A separate service for one measurement, so that nothing of an earlier measurement is left in its memory."""
         workers = (load and load.workers) or self.workers
         command = [BUILD / "order-service", "--listen", "127.0.0.1:0", "--instance", "service-1", "--product-limit", 0,
                    *(["--workers", workers] if workers else [])]  # fmt: skip
-        service = Service("order", command, self.addresses | (environment or {}), token)
-        # It stays open, as in all stored results: beside an idle connection an order makes 1.5 system calls more.
-        service.open = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE_S)
-        wait_until(lambda: service.expect_alive() or service.send("GET", "/readyz", connection=service.open)[0] == 200, "The start of the order service")
-        if load:
-            service.call("PUT", "/strategy", {"name": load.strategy, "think_ms": 0})
-        return service
+        with Service("order", command, self.addresses | (environment or {}), token) as service:
+            # It stays open, as in all stored results: beside an idle connection an order makes 1.5 system calls more.
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE_S)) as idle:
+                wait_until(lambda: service.expect_alive() or service.send("GET", "/readyz", connection=idle)[0] == 200, "The start of the order service")
+                if load:
+                    service.call("PUT", "/strategy", {"name": load.strategy, "think_ms": 0})
+                yield service
 
     # ---- orders ----
 

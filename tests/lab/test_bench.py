@@ -3,13 +3,14 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from basics import BUILD, ROOT
+from basics import BUILD, PATIENCE, ROOT, wait_until
 
 sys.path.insert(1, str(ROOT / "bench"))
 
@@ -266,6 +267,61 @@ def test_no_hand_overs_where_all_are_let_in():
 def test_wrong_words_of_lockbench(words):
     ran = lockbench(*words)
     assert ran.returncode == 1 and re.search("^usage: lockbench|there is no lock 'nonsense'", ran.stderr) and not ran.stdout, ran
+
+
+# ---- interrupts -----------------------------------------------------------------------------------
+
+# A stack that stays long at what BUSY says, and notes how its commands end.
+SLOW_STACK = """#!/bin/sh
+trap 'echo "$1 was told to end" >>{notes}; exit 143' TERM
+echo "$1 began" >>{notes}
+[ "$1" != {busy} ] || for second in 1 2 3; do sleep 1; done
+echo "$1 ended" >>{notes}
+"""
+
+
+def program(script, *notes, **environment):
+    """Starts a measuring tool of SCRIPT's lines, and interrupts it once its notes have the line."""
+    path, line = notes
+    code = "\n".join(["import harness", "def main():", *(f"    {each}" for each in script), "harness.run(main)"])
+    with subprocess.Popen([sys.executable, "-B", "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT / "bench"), **environment},
+                          stderr=subprocess.PIPE, text=True) as tool:  # fmt: skip
+        wait_until(lambda: path.is_file() and line in path.read_text(encoding="utf-8"), f"the tool has noted {line}")
+        tool.send_signal(signal.SIGTERM)
+        errors = tool.communicate(timeout=120 * PATIENCE)[1]
+    assert tool.returncode == 128 + signal.SIGTERM, errors
+    return errors, path.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("busy", "begins", "notes"),
+    [
+        ("up", "up began", ["up began", "up was told to end", "down began", "down ended"]),
+        ("down", "down began", ["up began", "up ended", "env began", "env ended", "down began", "down ended"]),
+    ],
+)
+def test_an_interrupt_lets_the_stack_end(tmp_path, busy, begins, notes):
+    """A killed `up` leaves what it has started, and a killed `down` what it has not stopped."""
+    folder, stack, path = tmp_path / "temporary", tmp_path / "stack", tmp_path / "notes"
+    folder.mkdir()
+    stack.write_text(SLOW_STACK.format(busy=busy, notes=path))
+    stack.chmod(0o755)
+    script = ["with harness.private_servers(['redis']): pass", "return 0"]
+    errors, noted = program(script, path, begins, OVERSELL_STACK=str(stack), TMPDIR=str(folder))
+    assert noted == notes and "interrupted before there was a result" in errors, errors
+    assert list(folder.iterdir()) == []
+
+
+def test_a_result_that_is_not_printed_stays_in_a_file(tmp_path):
+    build, path = tmp_path / "build", tmp_path / "notes"
+    build.mkdir()
+    (build / "loadtest").write_text(f"#!/bin/sh\necho began >>{path}\nexec sleep 3\n")
+    (build / "loadtest").chmod(0o755)
+    script = ["import argparse", "options = argparse.ArgumentParser()", "harness.add_output_options(options)",
+              "return harness.print_result({'kind': 'bench'}, options.parse_args([]))"]  # fmt: skip
+    errors, _ = program(script, path, "began", BUILD=str(build), TMPDIR=str(tmp_path))
+    stored = Path(re.fullmatch(r".*: the result is in (.*)\n", errors)[1])
+    assert json.loads(stored.read_text(encoding="utf-8")) == {"kind": "bench"}
 
 
 # ---- measurements ---------------------------------------------------------------------------------
