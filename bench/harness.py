@@ -25,6 +25,7 @@ BUILD = ROOT / os.environ.get("BUILD", "build")
 STACK = Path(os.environ.get("OVERSELL_STACK", ROOT / "stack" / "stack"))
 ORDER_LUA = ROOT / "loadtest" / "load" / "order.lua"
 TOOL = Path(sys.argv[0]).name
+TARGET = {"growth": "bench-growth"}.get(TOOL, TOOL)  # of make
 
 PATIENCE_S = 120  # for a service to start or to stop, and for each statement
 STACK_S, STACK_STOP_S = 180, 30  # for the stack to start or to stop servers; to give up a start
@@ -126,7 +127,7 @@ def start(command, environment=None, output=subprocess.DEVNULL, death_signal=sig
         return subprocess.Popen([str(word) for word in command], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                 process_group=0, preexec_fn=end_with_parent)  # fmt: skip
     except FileNotFoundError:
-        raise Failure(f"{command[0]} is missing. Run 'make {TOOL}', which installs or builds it.") from None
+        raise Failure(f"{command[0]} is missing. Run 'make {TARGET}', which installs or builds it.") from None
 
 
 def finish(process):
@@ -343,8 +344,11 @@ def wrk(service, connections, threads=1, environment=None, **settings):
 
 
 def fact(path, pattern):
-    found = re.search(pattern, Path(path).read_text(encoding="utf-8"), re.M)
-    return found[1] if found else ""
+    """What a file of the system says; "" if it does not, or is missing."""
+    with contextlib.suppress(OSError):
+        found = re.search(pattern, Path(path).read_text(encoding="utf-8"), re.M)
+        return found[1] if found else ""
+    return ""
 
 
 def document(kind, settings, **members):
@@ -374,6 +378,16 @@ def repeated_command(words):
 
 
 FORMATS = ("table", "json", "csv", "markdown", "html", "junit", "svg")
+
+
+class Parser(argparse.ArgumentParser):
+    """Of a measuring tool. An option has its whole name, since repeated_command reads it."""
+
+    def __init__(self, description):
+        super().__init__(description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+
+    def error(self, message):
+        super().error(plain(message))
 
 
 def add_output_options(parser):
@@ -407,10 +421,9 @@ def print_result(result, settings):
 
 def whole_number(least, most):
     def parse(text):
-        number = int(text)
-        if not least <= number <= most:
+        if not re.fullmatch("[0-9]+", text) or not least <= int(text) <= most:
             raise argparse.ArgumentTypeError(f"must be {least} to {most}")
-        return number
+        return int(text)
 
     return parse
 

@@ -11,7 +11,7 @@ ZOOKEEPER_WARM_UP = 5  # in its first ten seconds under load, Java's compiler ma
 STACK_NAMES = {"lock-database": "postgres"}  # of servers that lock/ calls otherwise
 
 
-class Unavailable(Exception):
+class Unavailable(Failure):
     """Why one case cannot be measured on this machine; the others can."""
 
 

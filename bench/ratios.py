@@ -4,7 +4,6 @@ import fnmatch
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from harness import plain
 from locks import Unavailable, all_locks
 from testbed import HOT, LEARNERS, SPREAD, SPREAD_FIRST, Load, echoes_of
 
@@ -204,7 +203,7 @@ def choose(cases, only):
     for pattern in (pattern for each in only for pattern in each.split(",")):
         found = {case.name for case in cases if pattern and (fnmatch.fnmatchcase(case.name, pattern) or pattern in case.name)}
         if not found:
-            raise ValueError(f"--only '{plain(pattern)}' matches nothing (valid: {' '.join(case.name for case in cases)})")
+            raise ValueError(f"--only '{pattern}' matches nothing (valid: {' '.join(case.name for case in cases)})")
         wanted |= found
     return [case for case in cases if case.name in wanted or not only]
 

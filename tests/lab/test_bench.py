@@ -150,6 +150,10 @@ def test_patterns(only, chosen):
         (["--only", "\033[31m"], r"\x1B[31m"),
         (["--duration", "1500ms"], "whole seconds"),
         (["--rounds", "0"], "must be 1 to 99"),
+        (["--rounds", "1_0"], "must be 1 to 99"),
+        (["--rounds", "x"], "must be 1 to 99"),
+        (["--form", "json"], "unrecognized arguments: --form json"),
+        (["--\033[31m"], r"--\x1B[31m"),
         (["--format", "xml"], "markdown"),
     ],
 )
@@ -225,6 +229,19 @@ def test_both_sides_of_a_case_differ_in_one_thing():
         loads.clear()
         case_of(name).measure(Fake(), case_of(name), {})
         assert loads[1] == replace(loads[0], **change) != loads[0], loads
+
+
+def test_a_file_of_the_system_may_be_missing(tmp_path):
+    (tmp_path / "os-release").write_text('NAME=x\nPRETTY_NAME="Some Linux"\n')
+    assert harness.fact(tmp_path / "os-release", r'^PRETTY_NAME="?([^"\n]*)') == "Some Linux"
+    assert harness.fact(tmp_path / "os-release", "^VERSION=(.*)") == harness.fact(tmp_path / "nothing", "(.*)") == ""
+
+
+@pytest.mark.parametrize("tool", ["bench", "growth", "peers"])
+def test_a_missing_program_comes_with_a_target_of_make(tool):
+    code = f"import sys; sys.argv = ['bench/{tool}']; import harness; print(harness.TARGET)"
+    target = run("env", f"PYTHONPATH={ROOT}/bench", sys.executable, "-B", "-c", code).stdout.strip()
+    assert f"\n{target}:" in "".join(path.read_text(encoding="utf-8") for path in [ROOT / "Makefile", *(ROOT / "make").glob("*.mk")]), target
 
 
 # ---- lockbench ------------------------------------------------------------------------------------
