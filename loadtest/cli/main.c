@@ -43,13 +43,23 @@ static void print_usage(FILE *out)
           out);
 }
 
+/* Is the next word the value of WORD? */
+static bool takes_word(const char *word)
+{
+    /* Of all three commands of `explore`. */
+    static const char *const FLAGS[] = {"--", "--all", "--frees", "--help", "--sent", "--serve"};
+    for (size_t i = 0; i < sizeof FLAGS / sizeof FLAGS[0]; i++)
+        if (strcmp(word, FLAGS[i]) == 0)
+            return false;
+    return strncmp(word, "--", 2) == 0 && !strchr(word, '=');
+}
+
 /* Does a word end with END? One behind an option belongs to that, unless BEHIND_OPTION: a saved schedule is JSON, and a result may go
  * to a text. */
 static bool names_file(int argc, char **argv, const char *end, bool behind_option)
 {
     for (int i = 1; i < argc; i++)
-        if (argv[i][0] != '-' && text_ends_with(argv[i], end) &&
-            (behind_option || strncmp(argv[i - 1], "--", 2) != 0))
+        if (argv[i][0] != '-' && text_ends_with(argv[i], end) && (behind_option || !takes_word(argv[i - 1])))
             return true;
     return false;
 }

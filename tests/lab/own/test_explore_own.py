@@ -209,6 +209,7 @@ def test_a_change_that_is_committed_after_the_read_is_the_cause(tmp_path):
         (["--replay", "saved.json", "one.spec"], " FILE.spec"),
         (["--all", "one.spec"], " FILE.spec"),
         (["one.sql"], " FILE.spec"),
+        (["--stock=3", "shop.json"], " FILE.json"),
         (["--strategies", "mutex", "--export-table", "out.txt"], ""),
         (["--replay", "saved.json"], ""),
     ],
@@ -217,6 +218,15 @@ def test_the_file_says_what_is_explored(words, file):
     """A word behind an option belongs to the option."""
     ran = subprocess.run([BUILD / "loadtest", "explore", *words, "--help"], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0 and ran.stdout.splitlines()[0] == f"usage: loadtest explore [OPTION…]{file}", ran.stdout + ran.stderr
+
+
+def test_no_word_belongs_to_a_flag():
+    for file in ([], ["shop.json"], ["one.spec"]):
+        shown = subprocess.run([BUILD / "loadtest", "explore", *file, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+        flags = re.findall(r"^  (--[\w-]+)(?:$|  )", shown, re.M)
+        assert len(flags) >= 2, shown
+        for flag in flags:
+            test_the_file_says_what_is_explored([flag, "one.sql"], " FILE.spec")
 
 
 def test_a_reader_that_closes_the_output_early_is_named():
