@@ -6,7 +6,7 @@
 
 extern const struct result_kind compare_result, diff_result;
 
-/* Writes what a comparison has found into RET_HEADLINE of SIZE bytes; "" if it has no rows that say anything. */
+/* Writes what a comparison has found; nothing if it has no rows that say anything. */
 void compare_headline(const json_t *document, FILE *out);
 /* The pictures of a comparison's report; see struct result_kind. */
 json_t *compare_charts(const json_t *document);
