@@ -91,7 +91,15 @@ class Locks:
         self.say("kazoo")
         text = self.program("/usr/bin/python3", "-B", ROOT / "bench/kazoo_lock.py", self.addresses["ZOOKEEPER_CONNECT"], threads, self.seconds,
                             reason="kazoo failed or is missing: install the package python3-kazoo")  # fmt: skip
-        return float(text.split()[-1])
+        return kazoo_rate(text)
+
+
+def kazoo_rate(text):
+    """Among what its libraries say."""
+    rates = re.findall(r"^\d+\.\d+$", text, re.M)
+    if not rates or float(rates[-1]) <= 0:
+        raise Unavailable("kazoo printed no rate")
+    return float(rates[-1])
 
 
 def redis_benchmark_rate(csv):

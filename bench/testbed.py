@@ -203,11 +203,12 @@ class Testbed(Locks):
         warm_up = self.warm_up(load, service, environment)
         counts_orders = load.path == "/orders"
         recorded = self.profile if counts_orders else ""
-        with self.open_pages(load, service, environment), self.recording(service, recorded):
+        with self.open_pages(load, service, environment) as pages, self.recording(service, recorded):
             before = read_metrics(service.call("GET", "/metrics"), load.strategy)
             result = wrk(service, load.connections or self.connections, environment=environment, path=load.path, product=load.first,
                          products=load.products, quantity=1, window_ms=seconds * 1000)  # fmt: skip
             seen = read_metrics(service.call("GET", "/metrics"), load.strategy)
+            expect_open(pages)
         seen.created.subtract(before.created)
         seen.refused = sum(result[name] for name in BUSY) if load.may_refuse else 0
         others = result["sent"] - result[load.counted] - seen.refused
@@ -366,6 +367,12 @@ def perf(service, *words):
         yield
         process.send_signal(signal.SIGINT)
         wait_until(lambda: process.poll() is not None, "The end of perf")
+
+
+def expect_open(pages):
+    """PAGES, a wrk, must have sent until now; None: there are none."""
+    if pages and pages.poll() is not None:
+        raise Failure(f"wrk, which plays the open pages, ended with status {pages.returncode}. Run bench/pages.lua with wrk to see why.")
 
 
 def allocations_in(text):

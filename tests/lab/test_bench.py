@@ -92,6 +92,23 @@ def test_redis_benchmark_is_read():
             locks.redis_benchmark_rate(wrong)
 
 
+def test_kazoo_is_read():
+    assert locks.kazoo_rate("WARNING: a connection was lost\n1234.5\nException ignored in: <thread 1>\n") == 1234.5
+    for wrong in ("0.0\n", "a thread has failed\n", ""):
+        with pytest.raises(locks.Unavailable):
+            locks.kazoo_rate(wrong)
+
+
+def test_pages_that_closed_are_noticed():
+    with harness.beside(["sleep", "60"]) as pages:
+        testbed.expect_open(pages)
+        testbed.expect_open(None)
+        pages.kill()
+        pages.wait()
+        with pytest.raises(harness.Failure):
+            testbed.expect_open(pages)
+
+
 def test_allocations_are_read():
     table = "\033[00;34m malloc|\033[0m   100   5\n\033[00;34mrealloc|\033[0m   20 0\n\033[00;34m calloc|\033[0m   3 1\n  free|  7\n"
     assert testbed.allocations_in(table) == 123
