@@ -297,7 +297,8 @@ def test_no_hand_overs_where_all_are_let_in():
     assert float(ran.stdout.split()[2]) > 0.1 if ran.returncode == 0 else "the lock was never handed over" in ran.stderr, ran
 
 
-@pytest.mark.parametrize("words", [[], ["cycles"], ["cycles", "mutex"], ["cycles", "mutex", 0, 1], ["cycles", "nonsense", 1, 1], ["etcd", 1], ["nonsense", 1, 1]])
+@pytest.mark.parametrize("words", [[], ["cycles"], ["cycles", "mutex"], ["cycles", "mutex", 0, 1], ["cycles", "nonsense", 1, 1],
+                                   ["cycles", "mutex", 1, 1, "one-kex"], ["etcd", 1], ["etcd", 1, 1, "one-key"], ["nonsense", 1, 1]])  # fmt: skip
 def test_wrong_words_of_lockbench(words):
     ran = lockbench(*words)
     assert ran.returncode == 1 and re.search("^usage: lockbench|there is no lock 'nonsense'", ran.stderr) and not ran.stdout, ran

@@ -76,12 +76,15 @@ static void measure(const char *verb, char *const *words)
     const struct lock_driver *lock = (cycles || hand_overs) && words[0] ? find_lock(*words++) : NULL;
     size_t threads = (size_t)number(words[0], THREADS_MOST);
     int64_t ms = number(words[1], SECONDS_MOST * INT64_C(1000));
+    bool one_key = cycles && words[2] && strcmp(words[2], "one-key") == 0;
+    if (words[2] && !one_key)
+        die("%s", USAGE);
     alarm((unsigned)(ms / 1000) + PATIENCE_S); /* no wait may be endless */
     if (hand_overs) {
         struct hand_overs seen = lock_hand_overs(lock, threads, ms);
         printf("%.6f %.6f %.6f\n", seen.median_ms, seen.wake_ups, seen.together);
     } else if (cycles)
-        print_rate(lock_cycles(lock, words[2] && strcmp(words[2], "one-key") == 0, threads, ms));
+        print_rate(lock_cycles(lock, one_key, threads, ms));
     else if (strcmp(verb, "etcd") == 0)
         print_rate(etcd_bare_cycles(threads, ms));
     else if (strcmp(verb, "zookeeper") == 0)
