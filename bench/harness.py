@@ -113,8 +113,8 @@ def show(text):
 
 
 def start(command, environment=None, output=subprocess.DEVNULL, death_signal=signal.SIGKILL):
-    """Starts a process that a Ctrl-C does not reach, and that gets DEATH_SIGNAL when this program ends, however it ends. A variable of
-    ENVIRONMENT that is None is removed."""
+    """Starts a process that a Ctrl-C does not reach, and that gets DEATH_SIGNAL (0: none) when this program ends, however it ends. A
+    variable of ENVIRONMENT that is None is removed."""
     parent = os.getpid()
 
     def end_with_parent():
@@ -181,9 +181,9 @@ class Output:
 
 def stack(verb, folder, *words):
     """Runs the script that starts and stops servers. Returns its status, None if it took too long, and what it printed. It is told to end
-    before it is killed, since a killed `up` would leave what it had started."""
+    before it is killed, since a killed `up` would leave what it had started. A `down` ends by itself if this program is killed."""
     said = Output()
-    process = start([STACK, verb, "--dir", folder, *words], output=said.file, death_signal=signal.SIGTERM)
+    process = start([STACK, verb, "--dir", folder, *words], output=said.file, death_signal=signal.SIGTERM if verb == "up" else 0)
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STACK_S)

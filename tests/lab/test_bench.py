@@ -315,16 +315,15 @@ echo "$1 ended" >>{notes}
 """
 
 
-def program(script, *notes, **environment):
-    """Starts a measuring tool of SCRIPT's lines, and interrupts it once its notes have the line."""
-    path, line = notes
+def program(script, path, line, how=signal.SIGTERM, **environment):
+    """Starts a measuring tool of SCRIPT's lines, and sends it a signal once the notes in PATH have LINE."""
     code = "\n".join(["import harness", "def main():", *(f"    {each}" for each in script), "harness.run(main)"])
     with subprocess.Popen([sys.executable, "-B", "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT / "bench"), **environment},
                           stderr=subprocess.PIPE, text=True) as tool:  # fmt: skip
         wait_until(lambda: path.is_file() and line in path.read_text(encoding="utf-8"), f"the tool has noted {line}")
-        tool.send_signal(signal.SIGTERM)
+        tool.send_signal(how)
         errors = tool.communicate(timeout=120 * PATIENCE)[1]
-    assert tool.returncode == 128 + signal.SIGTERM, errors
+    assert tool.returncode == (-how if how == signal.SIGKILL else 128 + how), errors
     return errors, path.read_text(encoding="utf-8").splitlines()
 
 
@@ -345,6 +344,16 @@ def test_an_interrupt_lets_the_stack_end(tmp_path, busy, begins, notes):
     errors, noted = program(script, path, begins, OVERSELL_STACK=str(stack), TMPDIR=str(folder))
     assert noted == notes and "interrupted before there was a result" in errors, errors
     assert list(folder.iterdir()) == []
+
+
+def test_a_killed_tool_lets_down_end(tmp_path):
+    """Nothing else would stop the servers, since `down` first ends their watch."""
+    stack, path = tmp_path / "stack", tmp_path / "notes"
+    stack.write_text(SLOW_STACK.format(busy="down", notes=path))
+    stack.chmod(0o755)
+    program(["with harness.private_servers(['redis']): pass"], path, "down began", signal.SIGKILL, OVERSELL_STACK=str(stack), TMPDIR=str(tmp_path))
+    wait_until(lambda: "down ended" in path.read_text(encoding="utf-8"), "down has ended")
+    assert "down was told to end" not in path.read_text(encoding="utf-8")
 
 
 def test_a_result_that_is_not_printed_stays_in_a_file(tmp_path):
