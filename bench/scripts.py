@@ -68,7 +68,7 @@ def script_text(steps, statements):
 
         used = {int(number) for number in re.findall(r"\$(\d+)", re.sub(r"'(?:[^']|'')*'", "", sql))}
         if len(values) != parameters or max(used, default=0) > parameters:
-            raise Failure(f"bench/testbed.py has {len(values)} values for the statement {step.statement}. Correct its script.")
+            raise Failure(f"bench/scripts.py has {len(values)} values for the statement {step.statement}. Correct its script.")
         text = re.sub(r"('(?:[^']|'')*')|\$(\d+)", put, sql)
         lines += [f"{text} \\gset {step.keep}" if step.keep else f"{text};", *([step.then] if step.then else [])]
     return "\n".join(lines) + "\n"

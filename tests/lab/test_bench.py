@@ -17,6 +17,7 @@ sys.path.insert(1, str(ROOT / "bench"))
 import harness  # noqa: E402
 import locks  # noqa: E402
 import ratios as cases  # noqa: E402
+import results  # noqa: E402
 import scripts  # noqa: E402
 import testbed  # noqa: E402
 from ratios import Sample  # noqa: E402
@@ -250,8 +251,8 @@ def test_both_sides_of_a_case_differ_in_one_thing():
 
 def test_a_file_of_the_system_may_be_missing(tmp_path):
     (tmp_path / "os-release").write_text('NAME=x\nPRETTY_NAME="Some Linux"\n')
-    assert harness.fact(tmp_path / "os-release", r'^PRETTY_NAME="?([^"\n]*)') == "Some Linux"
-    assert harness.fact(tmp_path / "os-release", "^VERSION=(.*)") == harness.fact(tmp_path / "nothing", "(.*)") == ""
+    assert results.fact(tmp_path / "os-release", r'^PRETTY_NAME="?([^"\n]*)') == "Some Linux"
+    assert results.fact(tmp_path / "os-release", "^VERSION=(.*)") == results.fact(tmp_path / "nothing", "(.*)") == ""
 
 
 @pytest.mark.parametrize("tool", ["bench", "growth", "peers"])
@@ -361,8 +362,8 @@ def test_a_result_that_is_not_printed_stays_in_a_file(tmp_path):
     build.mkdir()
     (build / "loadtest").write_text(f"#!/bin/sh\necho began >>{path}\nexec sleep 3\n")
     (build / "loadtest").chmod(0o755)
-    script = ["import argparse", "options = argparse.ArgumentParser()", "harness.add_output_options(options)",
-              "return harness.print_result({'kind': 'bench'}, options.parse_args([]))"]  # fmt: skip
+    script = ["import results", "options = results.Parser('')", "results.add_output_options(options)",
+              "return results.print_result({'kind': 'bench'}, options.parse_args([]))"]  # fmt: skip
     errors, _ = program(script, path, "began", BUILD=str(build), TMPDIR=str(tmp_path))
     stored = Path(re.fullmatch(r".*: the result is in (.*)\n", errors)[1])
     assert json.loads(stored.read_text(encoding="utf-8")) == {"kind": "bench"}
