@@ -14,6 +14,8 @@ enum {
     DIFFERS_MOST = 10,
     TAIL_LINES = 20,
     TRIES_SHARE = 2, /* try_polls takes a half of the time at most */
+    SHARED_ROUNDS =
+        4, /* which request gets a connection that is given back is the program's choice, and chance */
 };
 
 /* ---- one schedule --------------------------------------------------------------------------------------------------- */
@@ -290,15 +292,21 @@ static bool search_shared(struct explore_own *explore, int64_t limit_us)
         return true;
     if (!runner_measure_pool(explore->runner, &explore->pool_size))
         return false;
+    if (explore->pool_size <= 1 || explore->pool_size == OCCUPIERS_MAX)
+        return true;
+    explore->occupied = (int64_t)explore->pool_size - 1;
     /* A session lock that both requests have shows only if they go on over two connections. */
-    for (int frees = 0; frees < 2 && explore->pool_size > 1 && explore->pool_size < OCCUPIERS_MAX &&
-                        explore->worst.count == 0 && (outcome == SEARCH_RAN || outcome == SEARCH_DONE);
-         frees++) {
-        if (frees && !runner_locks_session(explore->runner))
-            break;
-        explore->occupied = (int64_t)explore->pool_size - 1;
-        explore->frees = frees > 0;
-        outcome = search_until(explore, &explore->shared[frees], limit_us);
+    for (int frees = 0; frees < (runner_locks_session(explore->runner) ? 2 : 1); frees++) {
+        bool take_turns = true;
+        for (int round = 0; round < SHARED_ROUNDS && take_turns && explore->worst.count == 0 &&
+                            (outcome == SEARCH_RAN || outcome == SEARCH_DONE);
+             round++) {
+            const int64_t shared = explore->pool_shared;
+            explore->frees = frees > 0;
+            explore->shared[frees] = (struct search){0};
+            outcome = search_until(explore, &explore->shared[frees], limit_us);
+            take_turns = explore->pool_shared > shared;
+        }
     }
     explore->occupied = 0;
     explore->frees = false;

@@ -132,8 +132,14 @@ bool runner_pool_is_busy(const struct request_runner *runner, const struct actor
 
 static bool is_next(const struct request_runner *runner, const struct actor *actor, uint64_t shape)
 {
-    return actor->number < ACTORS_MAX && actor->state != REQUEST_ENDED && actor->sent < runner->alone_count &&
-           runner->alone[actor->sent] == shape;
+    return actor->number < ACTORS_MAX && actor->state != REQUEST_ENDED &&
+           actor->alone < runner->alone_count && runner->alone[actor->alone] == shape;
+}
+
+void runner_note_sent(const struct request_runner *runner, struct actor *actor, const char *text)
+{
+    actor->sent++;
+    actor->alone += is_next(runner, actor, sql_shape(HASH_OF_NOTHING, text));
 }
 
 bool runner_may_send(const struct request_runner *runner, const struct actor *actor,

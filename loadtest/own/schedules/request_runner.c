@@ -146,6 +146,7 @@ bool runner_start(struct request_runner *runner)
         runner->actors[i].state = REQUEST_ENDED;
         runner->actors[i].crashed = runner->actors[i].cuts = false;
         runner->actors[i].steps = runner->actors[i].sent = 0;
+        runner->actors[i].alone = 0;
         memset(runner->actors[i].met, 0, sizeof runner->actors[i].met);
     }
     runner->polls = (struct idle_polls){.tables_alone = runner->nature.tables_alone};
@@ -267,7 +268,8 @@ bool runner_run_statement(struct request_runner *runner, struct actor *actor, st
     step->server = command.server;
     add_text(runner, actor->number, *command.shape ? command.shape : command.text);
     connection->answer[0] = connection->sqlstate[0] = '\0';
-    actor->sent += !command.commits;
+    if (!command.commits)
+        runner_note_sent(runner, actor, command.text);
     connection->keep_answers |= actor->cuts;
     gate_release(gate, at);
     bool ok = runner_settle(runner, actor) && (!is_overtaken || note_inside(runner, actor, &command, defers));

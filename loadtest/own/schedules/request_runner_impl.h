@@ -30,7 +30,9 @@ struct actor {
     bool crashed, cuts;             /* CUTS: the answer to its statement will be lost */
     unsigned met[GROUPS_MAX];       /* bits of the statements of a group that have come */
     unsigned steps, sent;           /* SENT: statements, without the COMMITs that the gate adds */
-    size_t queued;                  /* bytes behind the statement at which it is held */
+    /* Of the statements that one request alone sends, it has sent ALONE; a new connection can be asked for more. */
+    size_t alone;
+    size_t queued; /* bytes behind the statement at which it is held */
     struct shop_answer answer;
     enum request_state state;
     size_t at; /* the connection that is held or blocked; NOWHERE */
@@ -173,6 +175,8 @@ bool runner_pool_is_busy(const struct request_runner *runner, const struct actor
 /* While others wait for a connection: is the statement held on CONNECTION the next one of ACTOR, as far as one request alone tells? */
 bool runner_may_send(const struct request_runner *runner, const struct actor *actor,
                      const struct gate_connection *connection);
+/* ACTOR has sent TEXT, which runs now. */
+void runner_note_sent(const struct request_runner *runner, struct actor *actor, const char *text);
 /* ACTOR has sent the statement that is held on CONNECTION, which belonged to another request before: keeps it if a transaction is open there. */
 void runner_note_stranger(struct request_runner *runner, const struct actor *actor,
                           const struct gate_connection *connection);

@@ -288,8 +288,13 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
                 silent_since = monotonic_us();
                 continue;
             }
-            if (!has_come_to_rest(runner, actor, true))
+            if (!has_come_to_rest(runner, actor, true)) {
+                if (find_running(runner, actor) != NOWHERE) { /* what it sent has passed at once */
+                    silent_since = monotonic_us();
+                    continue;
+                }
                 actor->state = REQUEST_INSIDE;
+            }
             return true;
         }
     }

@@ -55,6 +55,28 @@ def works_at_times(product, quantity):
 
 import itertools
 
+def ping_first(product, quantity):
+    """It looks whether its connection works, after it has asked a new one for something else."""
+    connection = idle.get()
+    try:
+        if connection is None:
+            connection = psycopg2.connect(os.environ["DATABASE_URL"])
+            connection.autocommit = True
+            connection.cursor().execute("SELECT 1 FROM product LIMIT 1")
+            connection.cursor().execute("SET application_name = 'shop'")
+        connection.autocommit = True
+        connection.cursor().execute("SELECT 1 FROM order_item LIMIT 1")
+        connection.autocommit = False
+        with connection, connection.cursor() as cursor:
+            cursor.execute("UPDATE product SET count = count - %s WHERE id = %s AND count >= %s", (quantity, product, quantity))
+            sold = cursor.rowcount == 1
+            if sold:
+                cursor.execute("INSERT INTO order_item (product_id, quantity) VALUES (%s, %s)", (product, quantity))
+            return sold
+    finally:
+        idle.put(connection)
+
+
 def sleeps_at_times(product, quantity):
     """As long, because another service is slow."""
     time.sleep(0.8 if next(REQUESTS) in range(14, 18) else 0)
@@ -64,6 +86,7 @@ def sleeps_at_times(product, quantity):
 REQUESTS = itertools.count()
 PROTECTIONS = {
     "seldom-another": seldom_another,
+    "ping-first": ping_first,
     "sleeps-at-times": sleeps_at_times,
     "works-at-times": works_at_times,
     "one-more-read": one_more_read,
@@ -245,6 +268,12 @@ def test_a_program_that_works_does_not_wait(tmp_path):
     ran = explore("works-at-times", description=extended(tmp_path, SERVICES))
     assert ran.returncode == 0 and "Every schedule of 2 requests is clean." in ran.stdout, ran.stdout + ran.stderr
     assert "continued by itself" not in ran.stdout and "repetition" not in ran.stdout, ran.stdout
+
+
+def test_a_new_connection_is_asked_for_more(tmp_path):
+    """While another request waits for the only free connection, it is told whose a statement is by what one request alone sends."""
+    ran = explore("ping-first", pool=2, description=extended(tmp_path, SERVICES))
+    assert ran.returncode == 0 and "they never took turns on it" in " ".join(ran.stdout.split()), ran.stdout + ran.stderr
 
 
 def test_two_programs_that_sleep_before_their_first_statements_are_not_stuck(tmp_path):
