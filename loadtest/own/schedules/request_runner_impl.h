@@ -56,6 +56,7 @@ struct request_runner {
     size_t alone_count;
     bool locks_session;           /* one request alone does */
     int64_t quiet_us, silence_us; /* SILENCE_US: the longest that was seen */
+    bool spins;                   /* the program has worked while it waited */
     struct run_record record;
     const struct routines *routines; /* NULL: nothing is known about them yet */
     uint64_t fingerprint;

@@ -15,7 +15,7 @@ enum {
     STUCK_US = 4000000, /* longer than PostgreSQL's deadlock_timeout of one second */
     QUEUE_US =
         50000, /* until a program that goes on waits in the queue of its pool; its first statement gets the whole quiet time */
-    WORK_TIMES = 10, /* the quiet time so often, at most, is waited for a program that works */
+    WORK_TIMES = 10, /* quiet times, at most, that are waited for a program that works */
 };
 
 static int actor_of_pid(struct request_runner *runner, int32_t pid)
@@ -232,6 +232,17 @@ static int64_t time_of(const struct request_runner *runner)
     return runner->settings.service->description->timeout_ms * 1000 + STUCK_US;
 }
 
+/* The program works, and may for a part of that time since the monotonic time SINCE, when the gate saw its request last. One that works
+ * longer waits without a pause, so from then on its work says nothing. */
+static bool may_work_on(struct request_runner *runner, int64_t since)
+{
+    const int64_t half = time_of(runner) / 2, most = WORK_TIMES * runner->quiet_us;
+    if (runner->spins || !program_works(runner))
+        return false;
+    runner->spins = monotonic_us() - since > (most < half ? most : half);
+    return !runner->spins;
+}
+
 /* Says that ACTOR has taken longer, unless an interrupt ended the wait. Returns false. */
 static bool took_too_long(const struct request_runner *runner, const struct actor *actor)
 {
@@ -247,7 +258,7 @@ static bool took_too_long(const struct request_runner *runner, const struct acto
 bool runner_settle(struct request_runner *runner, struct actor *actor)
 {
     struct gate *gate = runner->settings.gate;
-    int64_t begin = monotonic_us(), end = begin + time_of(runner), silent_since = begin;
+    int64_t begin = monotonic_us(), end = begin + time_of(runner), silent_since = begin, unseen_since = begin;
     actor->at = NOWHERE;
     actor->blockers = 0;
     note_queues(runner);
@@ -265,12 +276,12 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
             continue;
         }
         if (a_connection_starts(runner))
-            silent_since = monotonic_us();
+            silent_since = unseen_since = monotonic_us();
         gate_wait(gate, monotonic_us() + LOOK_US);
         if (has_come_to_rest(runner, actor, false))
             continue;
         if (running != NOWHERE && find_running(runner, actor) == running) {
-            silent_since = monotonic_us();
+            silent_since = unseen_since = monotonic_us();
             if (monotonic_us() - begin < LOOK_US)
                 continue;
             if (!ask_blockers(runner, running, &actor->blockers))
@@ -284,13 +295,13 @@ bool runner_settle(struct request_runner *runner, struct actor *actor)
             return true;
         }
         if (is_long(runner, actor, monotonic_us() - silent_since)) {
-            if (monotonic_us() - begin < WORK_TIMES * runner->quiet_us && program_works(runner)) {
+            if (may_work_on(runner, unseen_since)) {
                 silent_since = monotonic_us();
                 continue;
             }
             if (!has_come_to_rest(runner, actor, true)) {
                 if (find_running(runner, actor) != NOWHERE) { /* what it sent has passed at once */
-                    silent_since = monotonic_us();
+                    silent_since = unseen_since = monotonic_us();
                     continue;
                 }
                 actor->state = REQUEST_INSIDE;

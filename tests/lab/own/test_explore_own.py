@@ -55,6 +55,16 @@ def works_at_times(product, quantity):
 
 import itertools
 
+def spins(product, quantity):
+    """Waits for a lock of the process without a pause."""
+    while not process_lock.acquire(blocking=False):
+        pass
+    try:
+        return read_and_write(product, quantity)
+    finally:
+        process_lock.release()
+
+
 def ping_first(product, quantity):
     """It looks whether its connection works, after it has asked a new one for something else."""
     connection = idle.get()
@@ -86,6 +96,7 @@ def sleeps_at_times(product, quantity):
 REQUESTS = itertools.count()
 PROTECTIONS = {
     "seldom-another": seldom_another,
+    "spins": spins,
     "ping-first": ping_first,
     "sleeps-at-times": sleeps_at_times,
     "works-at-times": works_at_times,
@@ -268,6 +279,13 @@ def test_a_program_that_works_does_not_wait(tmp_path):
     ran = explore("works-at-times", description=extended(tmp_path, SERVICES))
     assert ran.returncode == 0 and "Every schedule of 2 requests is clean." in ran.stdout, ran.stdout + ran.stderr
     assert "continued by itself" not in ran.stdout and "repetition" not in ran.stdout, ran.stdout
+
+
+@pytest.mark.long
+def test_a_program_that_waits_without_a_pause_waits(tmp_path):
+    """It always works, so that says nothing."""
+    ran = explore("spins", description=extended(tmp_path, SERVICES, timeout_ms=1000))
+    assert ran.returncode == 0 and "Every schedule of 2 requests is clean." in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_a_new_connection_is_asked_for_more(tmp_path):
