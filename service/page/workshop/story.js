@@ -27,8 +27,9 @@ let openMap; // opens all controls and the map of strategies
 let needsToken = false;
 let before = null; // what was set when the story changed it for the first time: {product, name, think, stock, kind}
 let now = null; // what is set: {name, think, stock}
-let orders = 0; // of the sale that the figures show
-let last = null; // the last sale: what sellOnce returned
+let shown = null; // the books of the sale that the figures show
+let last = null; // the last sale without protection: what sellOnce returned
+let told = null; // the books of the sale that the story tells of; null while one runs
 let pair = null;
 const fixed = new Map(); // name of a fix → what its sale gave
 
@@ -57,7 +58,7 @@ function keptBefore() {
 // What the service says is set now, which others may have changed; BOOKS may be null.
 export function showStorySettings({ name, think_ms: think }, books) {
   now = { name, think, stock: books?.initial ?? now?.stock ?? SALE.stock };
-  orders = books?.orders ?? orders;
+  shown = books ?? shown;
   if (shop) showSettingsLine();
 }
 
@@ -68,7 +69,15 @@ function showSettingsLine() {
       : `For ${place()}, the button sets ${settingsText({ name: UNSAFE, ...SALE })}.${needsToken ? " The service allows this only with its admin token, which the button asks for." : ""}`,
   );
   byId("story-restore").hidden = before === null;
-  byId("story-before").hidden = byId("story").dataset.state !== "start" || orders === 0;
+  showWhichSale();
+}
+
+// The figures and the timeline show the newest sale of the product, which may not be the one that the story tells of.
+function showWhichSale() {
+  const begins = byId("story").dataset.state === "start";
+  const goesOn = !begins && shown && told && ["initial", "sold", "orders"].some((name) => shown[name] !== told[name]);
+  byId("story-before").hidden = !(begins && shown?.orders > 0) && !goesOn;
+  setText(byId("story-before"), begins ? "The figures and the timeline still show the previous sale." : "Somebody has ordered or begun another sale since: the figures and the timeline show that.");
 }
 
 // One state of the story. The title gets the focus, unless the user has asked for nothing yet.
@@ -122,7 +131,9 @@ async function run(name) {
   if (needsToken && !(await getToken())) throw new Error("The service changes its settings only with the admin token. Press the button again, and enter the token.");
   needsToken = false;
   await remember();
+  told = null;
   const sale = await sellOnce(shop, { strategy: name, ...SALE });
+  told = shown = sale.books;
   now = { name, think: SALE.think, stock: SALE.stock };
   const { books } = sale;
   tell(`Story: ${name} sold ${books.sold} of ${books.initial}: ${wordsOf(sale.words)}.`, books.oversold > 0 ? "is-bad" : "");

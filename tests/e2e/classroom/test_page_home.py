@@ -107,7 +107,7 @@ def test_large_figures_fit_their_boxes(browser, shop, width, height):
     assert browser.overflows() <= 0
 
 
-def test_the_projector_says_that_figures_are_of_the_sale_before(visitor, shop):
+def test_the_projector_says_that_figures_are_of_another_sale(visitor, shop):
     page = visitor
     assert not page.find("story-before").is_displayed()
     shop.order(1)
@@ -116,6 +116,9 @@ def test_the_projector_says_that_figures_are_of_the_sale_before(visitor, shop):
     fits(page, "home-before")
     sell(page)
     assert not page.find("story-before").is_displayed()
+    shop.call("POST", "/products/1/reset", {"stock": 50})
+    page.wait(lambda: "another sale since" in page.find("story-before").text, "the figures are of a later sale than the story")
+    fits(page, "home-since")
     page.click("big")
 
 
