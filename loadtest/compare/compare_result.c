@@ -15,7 +15,7 @@ static const struct column COLUMNS[] = {
     STRATEGY_COLUMN,
     {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_ALL, 13,
      "when the strategy prevents oversells: never, within one process, while the lease or session of its lock "
-     "holds, or always"},
+     "holds, or whatever happens to a lock, a lease or a process"},
     STOCK_KEPT_COLUMN(0),
     BOOKS_KEPT_COLUMN(11),
     {"kept.answers", "answers\ncorrect", COLUMN_MARK, 0, SHOW_ALL, 16, "the orders in the database are exactly those that the service acknowledged"},

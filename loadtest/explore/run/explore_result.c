@@ -12,7 +12,7 @@ static const struct column COLUMNS[] = {
      "how the service protects the stock"},
     {"guarantee", "guarantee", COLUMN_TEXT, 0, SHOW_ALL, 9,
      "when the strategy prevents oversells: never, within one process, while the lease or session of its lock "
-     "holds, or always"},
+     "holds, or whatever happens to a lock, a lease or a process"},
     {"step_list", "steps of an order", COLUMN_TEXT, 0, SHOW_ALL, 10,
      "the steps of an order without competitors, at which the explorer can stop it; the share depends on this list"},
     {"schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 0,
