@@ -44,6 +44,7 @@ export function makeFrame(element, prefix, tools) {
     tools ? settings : null,
     keep("goal", make("h2", { class: "goal" }, "…")),
     keep("why", make("p", { class: "why" })),
+    tools ? make("p", { class: "quiet keys-line" }, "You choose whose step is next: ", key("1"), " A, ", key("2"), " B. ", key("Space"), " continues the same order to its end.") : null,
     make("div", { class: "bar-of-tools" }, steps, tools ? searches : null, tools ? choices : null),
     keep("found", make("p", { class: "found", role: "status" })),
   );

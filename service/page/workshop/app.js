@@ -92,12 +92,13 @@ function addTraces(news, whole) {
 
 const keyOf = (trace) => `${trace.worker} ${trace.started_us} ${trace.request_id}`;
 
-function showLive(live) {
+// ASKED: when the page asked for it (ms).
+function showLive(live, asked) {
   const running = live.run?.state === "running" ? live.run : null;
   const load = loadOf(live);
   shop.loaded = running !== null;
   showSettings(live.settings);
-  showStorySettings(live.settings, live.books);
+  showStorySettings(live.settings, live.books, asked);
   setText(byId("instance"), `this is ${live.instance}`);
   const ours = running && running.product_id === shop.product;
   showFigures(live.books, rateOfLoad(load, live.books));
@@ -151,7 +152,7 @@ async function lookOnce() {
     state = stateOf(live);
     const many = (live.traces?.traces.length ?? 0) >= MANY;
     if (live.traces && !addTraces(live.traces, whole || since === "")) shop.traced = null;
-    showLive(live);
+    showLive(live, audited);
     return shop.loaded || many;
   } catch (problem) {
     failures++;

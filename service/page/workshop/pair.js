@@ -20,8 +20,11 @@ function timesOf(order, other) {
   });
 }
 
-// [A, B]: A is the order that started first.
-export const named = (one, other) => (one.start <= other.start ? [one, other] : [other, one]);
+// When ORDER read; of an order that does not read, when it started.
+const readAt = (order, other) => timesOf(order, other).find(({ step }) => step === "read")?.at ?? order.start;
+
+// [A, B]: A is the order that read first.
+export const named = (one, other) => (readAt(one, other) <= readAt(other, one) ? [one, other] : [other, one]);
 
 // The steps of A and B in the sequence in which the servers made them: [{name, step, value, at}…]; NAME is "A" or "B", AT in microseconds.
 export function sequenceOf(a, b) {

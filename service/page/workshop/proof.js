@@ -6,7 +6,7 @@ import { movesOf, named, sequenceOf } from "./pair.js";
 const TRACES = 100; // more than a sale of the story has
 const SHOWN = new Set(["read", "write", "commit"]);
 
-// {ids, seen, steps, schedule} of the WITNESS of an audit. STEPS: [{order: 0 or 1, step, value, ms}…], order 0 started first. It is empty
+// {ids, seen, steps, schedule} of the WITNESS of an audit. STEPS: [{order: 0 or 1, step, value, ms}…], order 0 read first. It is empty
 // where this process has no traces of both orders: another process may have placed one.
 export async function pairOf(product, { orders, stock_seen: seen }) {
   const { traces } = await call("GET", `/live?product_id=${product}&traces=${TRACES}`);

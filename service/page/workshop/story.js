@@ -13,6 +13,7 @@ const BEFORE_KEY = "oversell.before"; // keeps what was set while this tab is re
 const SALE = { stock: 3, buyers: 6, think: 20 };
 const SELL = `Sell ${SALE.stock} tickets to ${SALE.buyers} buyers`;
 const UNSAFE = "read-write";
+const OLD_MS = 1000; // an answer to a question that was asked earlier after a sale may have its books before its end
 
 // The fixes to choose from; the last one takes the place of a fix whose server is missing.
 const FIXES = [
@@ -30,14 +31,15 @@ let now = null; // what is set: {name, think, stock}
 let shown = null; // the books of the sale that the figures show
 let last = null; // the last sale without protection: what sellOnce returned
 let told = null; // the books of the sale that the story tells of; null while one runs
+let toldAt = 0; // when this sale ended
 let pair = null;
 const fixed = new Map(); // name of a fix → what its sale gave
 
 const button = (id, text, act, primary = false) => make("button", { type: "button", id, class: primary ? "primary" : null, onclick: act }, text);
 const steps = (name, moves, text) => make("a", { class: "button", id: "story-steps", href: walkAddress(`${name} s=1 q=1,1 ${moves}`.trim()) }, text);
 
-const place = () => (shop.own ? `your product ${shop.product} alone` : shop.product === 1 ? "the shared product" : `product ${shop.product}`);
-const settingsText = ({ name, think, stock }) => `${name}, think time ${think} ms, stock ${stock}`;
+const place = () => (shop.own ? `your product ${shop.product} alone` : shop.product === 1 ? "the product that all visitors share" : `product ${shop.product}`);
+const settingsText = ({ name, think, stock }) => `${name}, a pause of ${think} ms, stock ${stock}`;
 const wordsOf = (words) => [...words].sort(([a], [b]) => (b === "bought") - (a === "bought")).map(([word, count]) => `${count} ${word}`).join(", ");
 
 function keepBefore(settings) {
@@ -55,10 +57,10 @@ function keptBefore() {
   }
 }
 
-// What the service says is set now, which others may have changed; BOOKS may be null.
-export function showStorySettings({ name, think_ms: think }, books) {
+// What the service says is set now, which others may have changed; BOOKS may be null. ASKED: when the page asked (ms).
+export function showStorySettings({ name, think_ms: think }, books, asked) {
   now = { name, think, stock: books?.initial ?? now?.stock ?? SALE.stock };
-  shown = books ?? shown;
+  if (books && asked >= toldAt + OLD_MS) shown = books;
   if (shop) showSettingsLine();
 }
 
@@ -134,6 +136,7 @@ async function run(name) {
   told = null;
   const sale = await sellOnce(shop, { strategy: name, ...SALE });
   told = shown = sale.books;
+  toldAt = Date.now();
   now = { name, think: SALE.think, stock: SALE.stock };
   const { books } = sale;
   tell(`Story: ${name} sold ${books.sold} of ${books.initial}: ${wordsOf(sale.words)}.`, books.oversold > 0 ? "is-bad" : "");
@@ -193,7 +196,7 @@ function showWhy() {
     more: pair.steps.length > 0 ? [pairTable()] : [],
     actions: [
       button("story-fix", "Fix it", showFix, true),
-      steps(UNSAFE, pair.schedule, "Step by step"),
+      steps(UNSAFE, pair.schedule, "Step by step: this race for one unit"),
       button("story-back", "Back", showSold),
     ],
   });

@@ -9,6 +9,7 @@ import pytest
 
 from browser import ActionChains, Keys
 from lab import wait_until
+from pages import pick, run_load
 from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
 BARS = "#lanes .order"
@@ -271,6 +272,8 @@ def replays(shop, schedule):
         (None, (["lock 5", "read 10", "commit 20", "unlock 40"], ["lock 39", "read 50", "commit 60", "unlock 70"]), "A>end B>end"),
         # A lost its lock: B has it long before A's release.
         (None, (["lock 5", "read 10", "commit 60", "unlock 70"], ["lock 20", "read 30", "commit 80", "unlock 90"]), "A>read B>read A>end B>end"),
+        # The order that started last read first: it is A.
+        ("write", (["read 15", "write 59", "commit 80"], ["read 10", "write 20", "commit 60"]), "A>read B>read A>end B>end"),
     ],
 )
 def test_a_pair_has_its_steps_as_the_servers_made_them(page, locks_at, steps, words):
@@ -289,6 +292,26 @@ def test_a_pair_has_its_steps_as_the_servers_made_them(page, locks_at, steps, wo
         Promise.all([import("/page/workshop/pair.js"), import("/page/workshop/overlaps.js")])
             .then(([pair, overlaps]) => done(pair.scheduleOf(...traces.map((trace) => overlaps.orderOf(trace, "one")))));"""
     assert page.driver.execute_async_script(script, traces) == f"read-write s=1 q=1,1 {words}"
+
+
+def test_lanes_with_one_order_each_are_in_the_sequence_of_their_ends(page):
+    script = """const [ends, done] = arguments;
+        const orders = ends.map(([worker, commitEnd, end]) => ({ instance: "one", worker, commitEnd, end }));
+        import("/page/timeline/lanes.js").then(({ lanesOf }) => done([...lanesOf(orders).lanes.values()].map(({ worker }) => worker)));"""
+    lanes = lambda *ends: page.driver.execute_async_script(script, ends)  # noqa: E731
+    assert lanes((1, 30, 90), (2, 10, 80), (3, None, 20)) == [2, 3, 1], "by COMMIT, or by the end of an order without one"
+    assert lanes((2, 10, 11), (1, 20, 21), (2, 30, 31)) == [1, 2], "by the worker's number where one has several orders"
+
+
+def test_the_whole_sale_is_seen_after_a_load(page):
+    page.click("zoom-in")
+    pick(page, "atomic-decrement")
+    run_load(page)
+    page.wait(lambda: bars(page) >= 100, "all orders are drawn")
+    wide = lambda: scroll(page, "scrollWidth") - scroll(page, "clientWidth")  # noqa: E731
+    page.wait(lambda: wide() <= 1, "in the whole width")
+    page.click("zoom-in")
+    assert wide() > 1, "a zoom still works"
 
 
 def test_the_witness_opens_in_steps(page, shop):
