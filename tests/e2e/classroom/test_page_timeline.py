@@ -304,8 +304,8 @@ def test_lanes_with_one_order_each_are_in_the_sequence_of_their_ends(page):
 
 
 def test_the_whole_sale_is_seen_after_a_load(page):
-    page.click("zoom-in")
     pick(page, "atomic-decrement")
+    page.enter("load-connections", 1)  # one order after the other: in a usual size, 100 of them are wider than the page
     run_load(page)
     page.wait(lambda: bars(page) >= 100, "all orders are drawn")
     wide = lambda: scroll(page, "scrollWidth") - scroll(page, "clientWidth")  # noqa: E731
