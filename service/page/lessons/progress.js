@@ -15,11 +15,12 @@ function all() {
   }
 }
 
-// {predicted, checked, solved, found, place} of one lesson. CHECKED: its question has the right answer; FOUND: the numbers of the runs on its
+// {predicted, missed, checked, solved, found, place} of one lesson. CHECKED: its question has the right answer; MISSED: its first answer was
+// wrong; FOUND: the numbers of the runs on its
 // page that were seen to their end, or whose goals were reached; PLACE: the product of the class in which it was solved, or null.
 export function progressOf(lesson) {
-  const { predicted = false, checked = false, solved = false, found = [], place = null } = all()[lesson] ?? {};
-  return { predicted, checked, solved, found, place };
+  const { predicted = false, missed = false, checked = false, solved = false, found = [], place = null } = all()[lesson] ?? {};
+  return { predicted, missed, checked, solved, found, place };
 }
 
 function change(lesson, part) {
@@ -37,6 +38,7 @@ function mark(lesson, what) {
 }
 
 export const markPredicted = (lesson) => mark(lesson, "predicted");
+export const markMissed = (lesson) => progressOf(lesson).checked || mark(lesson, "missed");
 export const markChecked = (lesson) => mark(lesson, "checked");
 
 export function markSolved(lesson) {
@@ -74,5 +76,5 @@ export function forgetProgress() {
   } catch {
     // nothing was stored
   }
-  document.dispatchEvent(new CustomEvent(EVENT, { detail: { lesson: null, predicted: false, checked: false, solved: false, found: [] } }));
+  document.dispatchEvent(new CustomEvent(EVENT, { detail: { lesson: null, predicted: false, missed: false, checked: false, solved: false, found: [] } }));
 }

@@ -1,6 +1,6 @@
 // A question of a lesson with its answers: a prediction, which the next run decides, or a check, which is decided at once.
 import { make } from "../shared/dom.js";
-import { markChecked, markPredicted, markSolved, onProgress, progressOf } from "./progress.js";
+import { markChecked, markMissed, markPredicted, markSolved, onProgress, progressOf } from "./progress.js";
 
 const contents = (element) => [...element.cloneNode(true).childNodes];
 
@@ -55,10 +55,13 @@ export function setUpPrediction(section, lesson, run) {
 // EXERCISE: {done(), todo}: whether the learner has done the lesson's exercise, and what to do. The lesson is solved when the right answer is
 // given and the exercise done, in either sequence.
 export function setUpCheck(section, lesson, exercise) {
+  const how = () => (progressOf(lesson).missed ? ", but not with your first answer" : "");
+  const solvedText = () => `✓ You have solved this lesson${how()}.`;
   const { buttons, verdict } = offer(section, (answer) => {
+    if (!answer.right) markMissed(lesson);
     verdict.classList.toggle("is-right", answer.right);
     verdict.classList.toggle("is-wrong", !answer.right);
-    verdict.replaceChildren(answer.right ? "✓ Right: " : "✗ No: ", ...contents(answer.reason));
+    verdict.replaceChildren(answer.right ? `✓ Right${how()}: ` : "✗ No: ", ...contents(answer.reason));
     if (answer.right && !exercise.done()) verdict.append(" ", exercise.todo);
     if (answer.right) markChecked(lesson);
   });
@@ -67,7 +70,7 @@ export function setUpCheck(section, lesson, exercise) {
     if (checked && !solved && exercise.done()) markSolved(lesson);
   };
   onProgress(settle);
-  onProgress(() => progressOf(lesson).solved && verdict.textContent.endsWith(exercise.todo) && verdict.replaceChildren("✓ You have solved this lesson."));
+  onProgress(() => progressOf(lesson).solved && verdict.textContent.endsWith(exercise.todo) && verdict.replaceChildren(solvedText()));
   // The learner has deleted the progress: nothing is answered or solved any more.
   onProgress(() => {
     if (progressOf(lesson).checked || !verdict.textContent.startsWith("✓")) return;
@@ -76,6 +79,6 @@ export function setUpCheck(section, lesson, exercise) {
     for (const button of buttons) button.setAttribute("aria-pressed", "false");
   });
   const { checked, solved } = progressOf(lesson);
-  if (solved) verdict.textContent = "✓ You have solved this lesson.";
-  else if (checked) verdict.textContent = `✓ You have answered this. ${exercise.todo}`;
+  if (solved) verdict.textContent = solvedText();
+  else if (checked) verdict.textContent = `✓ You have answered this${how()}. ${exercise.todo}`;
 }

@@ -105,6 +105,9 @@ def test_large_figures_fit_their_boxes(browser, shop, width, height):
     ready(browser)
     assert browser.driver.execute_async_script(FIGURES) == []
     assert browser.overflows() <= 0
+    browser.keep(f"home-figures-{width}")
+    rows = browser.driver.execute_script("return [...document.querySelectorAll('.figures > div')].filter((one) => one.checkVisibility()).map((one) => one.offsetTop)")
+    assert len(rows) == 5 and (width < 1024 or 1 not in [rows.count(top) for top in rows]), "no figure stands alone in a row"
 
 
 def test_the_projector_says_that_figures_are_of_another_sale(visitor, shop):

@@ -197,27 +197,27 @@ def test_a_lesson_by_clicks_and_its_progress_after_a_reload(visit):
     assert "Now go through the steps" in verdict(page, "predict")
     walk_to_the_end(page, "run-0-", lambda: page.click("run-0-next"))
     page.wait(lambda: verdict(page, "predict").startswith("✗ Not 0: A has not written yet. It is 1: "), "the prediction is decided")
-    assert stored(page, "01-lost-update") == {"predicted": True, "checked": False, "solved": False, "found": [0], "place": None}
+    assert stored(page, "01-lost-update") == {"predicted": True, "missed": False, "checked": False, "solved": False, "found": [0], "place": None}
     answers(page, "check")[0].click()
     assert verdict(page, "check").startswith("✗ No: each order is one transaction already")
     assert not stored(page, "01-lost-update")["solved"]
     answers(page, "check")[2].click()
-    assert verdict(page, "check").startswith("✓ Right: it locks the row") and verdict(page, "check").endswith(TODO)
+    assert verdict(page, "check").startswith("✓ Right, but not with your first answer: it locks the row") and verdict(page, "check").endswith(TODO)
     assert not stored(page, "01-lost-update")["solved"], "an answer alone solves nothing"
     page.shot("lesson")
     page.driver.refresh()
-    page.wait(lambda: verdict(page, "check") == f"✓ You have answered this. {TODO}", "the answer is kept")
+    page.wait(lambda: verdict(page, "check") == f"✓ You have answered this, but not with your first answer. {TODO}", "the answer is kept")
     reach_the_goal(page)
-    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson.", "answer and exercise are done")
+    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson, but not with your first answer.", "answer and exercise are done")
     page.driver.refresh()
-    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson.", "the progress is kept")
+    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson, but not with your first answer.", "the progress is kept")
     page.driver.get(page.driver.current_url.replace("01-lost-update", ""))
     page.wait_text("progress", "1 of 23 lessons solved")
     done = {line.get_attribute("data-lesson"): line.find_element("css selector", ".done").text for line in page.all(".contents li")}
     assert done.pop("01-lost-update") == "✓ solved" and set(done.values()) == {""}
     page.shot("lessons")
     page.driver.back()
-    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson.", "the progress is kept")
+    page.wait(lambda: verdict(page, "check") == "✓ You have solved this lesson, but not with your first answer.", "the progress is kept")
     page.click("help-open")
     page.click("forget")
     page.wait(lambda: verdict(page, "check") == "" and "✓" not in page.all(".goal-line")[0].text, "nothing is solved any more")

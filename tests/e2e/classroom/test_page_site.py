@@ -82,6 +82,8 @@ def test_what_a_second_process_breaks_is_in_the_table(page):
     cells = {line.find_element("css selector", "th").text: [cell.text for cell in line.find_elements("css selector", "td")] for line in page.all("tbody tr")}
     assert heads[-1] == "A second process" and {len(line) for line in cells.values()} == {len(heads) - 1}
     assert {name: line[-1] for name, line in cells.items()} == {name: "oversells" if name == "mutex" else "–" for name in cells}
+    told = page.find("help").get_attribute("textContent")
+    assert "oversell only then" in told and "a second process changes nothing" in " ".join(told.split())
     page.click('a[aria-label="mutex, a second process: oversells"]')
     page.wait(lambda: page.driver.current_url.endswith("05-one-process.html"), "the lesson that runs two processes")
 
