@@ -37,6 +37,7 @@ def outcomes(request, stack):
     pool.shutdown(cancel_futures=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script, lock", CASES)
 def test_condition(script, lock, outcomes):
     breach = outcomes[script, lock].result()

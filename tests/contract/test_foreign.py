@@ -23,6 +23,7 @@ def met(request, start, stack):
     foreign.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("met", PAIRS, indirect=True, ids=[f"{lock}-{client.__name__}" for lock, client in PAIRS])
 def test_exclusion(met, print_later):
     lock, foreign, ours = met

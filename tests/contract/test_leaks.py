@@ -80,6 +80,7 @@ def is_leak(grown):
     return grown["descriptors"] > 0 or grown["threads"] > 0 or not SANITIZED and grown["KiB"] > GROWTH_KIB
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("setting", short_only(["", "REDIS_URL", "REDLOCK_URLS"], sorted({lock.setting for lock in BY_NAME.values()})))
 def test_nothing_grows(setting, start, stack, print_later):
     """All locks of one kind of server at the same time, a process each. (A mutex is free before another thread comes.)"""

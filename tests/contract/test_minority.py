@@ -151,6 +151,7 @@ def contests(servers):
         yield played
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_minority_of_the_ensemble_may_die(lock, contests, print_later):
     contest = contests[lock]

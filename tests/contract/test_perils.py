@@ -59,6 +59,7 @@ def restarted(stack):
     return outcomes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lock", [name for name, lock in BY_NAME.items() if lock.setting in REMEMBERING])
 def test_a_restart(lock, restarted, print_later):
     expected = ("lost", "ok") if BY_NAME[lock].restart else ("ok", "busy")

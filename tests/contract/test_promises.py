@@ -200,6 +200,7 @@ def renewals(stack):
     pool.shutdown(cancel_futures=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lock", declaring(renewed=True))
 def test_a_lease_is_renewed_long_before_it_ends(lock, renewals):
     renewals[lock].result()

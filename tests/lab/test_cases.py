@@ -53,6 +53,7 @@ def needs_packages(file):
         needs("/usr/bin/python3", "-c", "import sqlalchemy", packages="python3-sqlalchemy")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("file", "command", "options", "statuses", "word"), [marked(case) for case in CASES])
 def test_verdict(servers, file, command, options, statuses, word):
     if file.endswith(("js.json", "lock.json")) or "pool-" in file:
@@ -71,6 +72,7 @@ def test_verdict(servers, file, command, options, statuses, word):
     assert ran.returncode in statuses and re.search(word, ran.stdout + ran.stderr), ran.stdout + ran.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("file", "options", "sentence"), [pytest.param(*cause, marks=marks_of(cause[0])) for cause in CAUSES],
                          ids=lambda value: "".join(value) if isinstance(value, list) else str(value)[:30])  # fmt: skip
 def test_cause(file, options, sentence):
@@ -84,6 +86,7 @@ def test_cause(file, options, sentence):
     assert sentence in shown["cause"], shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", ["04-medusa-two-lines/shop.json", "05-medusa-orphaned-order/shop.json", "own/mistakes.json"])
 def test_check_says_what_it_counted(file):
     """None of these is a lost update, and not all need concurrency."""

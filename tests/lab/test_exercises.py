@@ -108,6 +108,7 @@ WRONG_ROWS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrong", short_only(["a span without a lock"], WRONG_ROWS))
 def test_a_wrong_row_is_explained(servers, tmp_path, wrong):
     """Both programs say what to change, where an order would crash them."""
@@ -137,6 +138,7 @@ def test_a_statement_that_postgresql_refuses_has_a_separate_help(servers, tmp_pa
     assert "Correct the statement" in results["tests"][0]["message"]
 
 
+@pytest.mark.long
 def test_a_command_that_redis_refuses_has_a_separate_help(servers, tmp_path):
     text, results = judge(servers, tmp_path / "x", "4-setnx", changed("4-setnx", "NX PX %lld", "NX PZ %lld"))
     assert "ERR syntax error" in text, text
@@ -144,6 +146,7 @@ def test_a_command_that_redis_refuses_has_a_separate_help(servers, tmp_path):
     assert task_of("4-setnx")["checks"][0]["help"] not in results["tests"][0]["message"], text
 
 
+@pytest.mark.long
 def test_a_loop_without_an_end_has_a_separate_help(servers, tmp_path):
     source = (ROOT / "exercises" / "1-guard" / "strategy.c").read_text(encoding="utf-8")
     loop = source.replace("    AUTO_RESULT row = NULL;\n", "    for (volatile int i = 0; i >= 0; i = i > 5 ? 0 : i + 1)\n        ;\n    AUTO_RESULT row = NULL;\n", 1)
@@ -178,6 +181,7 @@ def test_what_is_unsolved_fails_with_a_schedule_that_replays(servers, tmp_path, 
     assert story["replay"] in command and story["explanation"] in failed["message"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", short_only(["1-guard"], TASKS))
 def test_the_solution_passes_and_is_shown_only_then(servers, tmp_path, name):
     folder = tmp_path / "x"
@@ -260,6 +264,7 @@ def test_a_load_that_sells_rightly_and_fails_says_why(servers, tmp_path):
     assert "a repeated Idempotency-Key did not get the first order" in failed["message"], failed
 
 
+@pytest.mark.long
 def test_a_loop_without_an_end_ends_in_time_with_a_verdict(servers, tmp_path):
     loop = changed("1-guard", "    AUTO_RESULT row = NULL;", "    for (volatile int i = 0; want; i++)\n        ;\n    AUTO_RESULT row = NULL;")
     folders = tmp_path / "folders"
@@ -302,6 +307,7 @@ def test_without_redis_nothing_has_passed(servers, tmp_path):
     assert results["status"] == "error" and "REDIS_URL" in results["message"]
 
 
+@pytest.mark.long
 def test_hints_come_one_by_one_and_only_when_asked_for(servers, tmp_path):
     hints = task_of("0-example")["hints"]
     assert hints[0] in make("hint", tmp_path, "0-example").stdout
@@ -311,6 +317,7 @@ def test_hints_come_one_by_one_and_only_when_asked_for(servers, tmp_path):
     assert "Hint 1 of 3: " + hints[0] in judge(servers, tmp_path / "x", "0-example", unsolved, "HINT=1")[0]
 
 
+@pytest.mark.long
 def test_a_name_that_is_none_lists_the_tasks(tmp_path):
     for name in ("", "no-such", "../stack"):
         ran = make("exercise", tmp_path / "x", name)
@@ -326,6 +333,7 @@ exec {ROOT}/stack/stack "$@"
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_redis", short_only([True], [True, False]))
 def test_the_servers_are_private_unless_others_are_asked_for(tmp_path, has_redis):
     stack, temporary = tmp_path / "stack", Path(tempfile.mkdtemp(prefix="judge-"))
@@ -346,6 +354,7 @@ def test_the_servers_are_private_unless_others_are_asked_for(tmp_path, has_redis
     temporary.rmdir()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", short_only([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]))
 def test_an_interrupted_judge_ends_what_it_has_started(servers, tmp_path, number):
     loop = changed("1-guard", "    AUTO_RESULT row = NULL;", "    for (volatile int i = 0; want; i++)\n        ;\n    AUTO_RESULT row = NULL;")

@@ -87,6 +87,7 @@ def counts(row):
     return figures | ({"larger_orders": counts(row["larger_orders"])} if "larger_orders" in row else {})
 
 
+@pytest.mark.long
 def test_the_counts_that_are_published_are_these(every):
     assert published("none") == {name: counts(row) for name, row in every.items()}
 
@@ -167,6 +168,7 @@ def test_a_row_can_be_judged_by_other_figures_than_it_promises(servers):
     assert (ran.returncode, row["oversold"], row["verdict"], row["witness"]) == (0, 22, "ok", None), row
 
 
+@pytest.mark.long
 def test_two_holders_are_seen_without_faults(servers):
     """Otherwise `--never two-holders` would pass for a lock that excludes nobody."""
     ran = explore(servers, "--strategies", "mutex-wrong-object,mutex,redis-lock", "--never", "two-holders", "--format", "json")
@@ -270,6 +272,7 @@ def everything_of(postgres):
     return [postgres, *map(int, children)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("blow", short_only([signal.SIGKILL], [signal.SIGKILL, signal.SIGSTOP]), ids=["killed", "frozen"])
 def test_a_search_that_loses_postgresql_ends(tmp_path, blow):
     """The rows that are finished are kept, and no process is left."""
@@ -386,6 +389,7 @@ def test_only_who_does_not_compare_in_one_step_releases_anothers_lock(servers):
     assert (rows["redis-lock"]["robbed"], rows["redis-lock"]["oversold"] > 0) == (0, True), rows["redis-lock"]
 
 
+@pytest.mark.long
 def test_a_fence_that_is_registered_before_the_read_keeps_every_schedule_right(servers):
     rows, status = faulty(servers, "expire", ["redis-fenced"])
     row = rows["redis-fenced"]
@@ -551,6 +555,7 @@ def test_the_victim_of_a_deadlock_is_the_one_that_closes_the_cycle(servers, tmp_
     victims_close_the_cycle(servers, program)
 
 
+@pytest.mark.long
 def test_the_victim_is_the_same_for_a_role_that_looks_for_deadlocks_late(servers, tmp_path):
     """A role that is no superuser cannot set deadlock_timeout: the first that waits would look when the cycle is there."""
     url = servers["DATABASE_URL"]
@@ -575,6 +580,7 @@ def victims_close_the_cycle(servers, program):
         assert (replay["ending"]["deadlock"], replay["ending"]["sold"]) == (True, 1), replay
 
 
+@pytest.mark.long
 def test_three_orders_are_searched_by_preemptions(servers):
     rows = rows_of(explore(servers, "--strategies", "mutex,select-for-update,atomic-decrement", "--actors", "3",
                            "--format", "json"))  # fmt: skip
@@ -582,6 +588,7 @@ def test_three_orders_are_searched_by_preemptions(servers):
     assert counted == {"mutex": (492, 0, 1.0), "select-for-update": (60, 0, 1.0), "atomic-decrement": (36, 0, 1.0)}
 
 
+@pytest.mark.long
 def test_a_bound_and_a_sample_promise_nothing_for_safe_rows(servers):
     few = rows_of(explore(servers, "--strategies", "read-write,optimistic", "--bound", "1", "--format", "json"))
     assert (few["read-write"]["schedules"], few["read-write"]["oversold"]) == (8, 6)
@@ -599,6 +606,7 @@ def test_a_bound_and_a_sample_promise_nothing_for_safe_rows(servers):
     assert (one["optimistic"]["schedules"], one["optimistic"]["verdict"]) == (60, "unknown")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
 def test_the_stories_are_true(servers, story):
     ran = explore(servers, "--replay", story)
@@ -606,6 +614,7 @@ def test_the_stories_are_true(servers, story):
     assert "✓ as expected" in ran.stdout and "✗" not in ran.stdout
 
 
+@pytest.mark.long
 def test_the_simplest_schedules_are_shown_on_demand(servers):
     ran = explore(servers, "--strategies", "read-write,mutex", "--show", "3")
     told = re.findall(r"^read-write s=1 q=1,1 (.*)\n  # A +B +stock\n", ran.stdout, re.M)
@@ -655,6 +664,7 @@ def test_an_expectation_that_is_not_met_fails(servers, tmp_path):
     assert "sold 1, where 2 was expected" in ran.stdout
 
 
+@pytest.mark.long
 def test_saved_witnesses_are_true_again(servers, tmp_path):
     ran = explore(servers, "--strategies", "read-write,decrement,mutex-early-release", "--save", tmp_path / "found")
     assert ran.returncode == 0, ran.stderr

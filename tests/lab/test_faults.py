@@ -45,12 +45,14 @@ def caught(rows, fault):
     return {strategy for at, strategy in rows if at == fault and rows[at, strategy]["expected"] == "caught"}
 
 
+@pytest.mark.long
 def test_a_strategy_that_no_fault_tries_is_named():
     ran = loadtest("faults", "--faults", "redis-restart", "--strategies", "atomic-statement", "--cycles", "1")
     assert (ran.returncode, ran.stdout) == (3, ""), ran.stdout + ran.stderr
     assert "no fault of 'redis-restart' is tried with a strategy of 'atomic-statement'" in ran.stderr, ran.stderr
 
 
+@pytest.mark.long
 def test_a_service_that_is_killed_and_one_that_sleeps(tmp_path):
     path = tmp_path / "faults.json"
     rows = faults("--faults", "kill,pause", "--strategies", FEW, "--cycles", "2", "--export-json", path)
@@ -142,6 +144,7 @@ def test_servers_of_locks_that_die_or_lose_their_holder():
     assert rows["redlock-3-down", "redlock"]["refused"] > 0  # in time: no answer was wrong
 
 
+@pytest.mark.long
 def test_a_service_that_is_told_to_end_and_a_backend_that_is_killed():
     rows = faults("--faults", "terminate,postgres-backend", "--strategies", "mutex,batched,redis-stock,etcd", "--cycles", "2")
     check(rows)

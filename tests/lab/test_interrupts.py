@@ -67,6 +67,7 @@ def interrupted(arguments, is_time, how, program=LOADTEST):
     return " ".join(out.split()), " ".join(errors.split())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "is_time", "how"),
     [
@@ -93,6 +94,7 @@ def test_the_rounds_that_are_finished(arguments, program, row, how):
     assert ONLY in out and row in out, out + errors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "is_time", "says"),
     [
@@ -116,6 +118,7 @@ def url():
         stack.down()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_schedules_of_a_specification(url, tmp_path, how):
     """The setup of each schedule takes a number, and the search has 34,650 schedules."""
@@ -129,6 +132,7 @@ def test_schedules_of_a_specification(url, tmp_path, how):
     assert ONLY in out and re.search(r"x\.spec: \d+ schedules of 3 sessions", out) and "! anomaly" in out, out + errors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_schedules_of_a_service(tmp_path, how):
     """Three requests have 1,980 schedules, and the log of the service a line for each request."""

@@ -142,6 +142,7 @@ def test_every_answer_is_accounted_for(one):
         assert 0 < row["latency_ms"]["p50"] <= row["latency_ms"]["p99"] <= row["latency_ms"]["max"], row
 
 
+@pytest.mark.long
 def test_a_second_process_defeats_the_mutexes(two):
     document, _ = two
     for name in ONE_PROCESS:
@@ -153,6 +154,7 @@ def test_a_second_process_defeats_the_mutexes(two):
             check_clean(row)
 
 
+@pytest.mark.long
 def test_one_process_shows_what_a_second_one_breaks(one):
     """A schedule of two orders in different processes stands in for the second process."""
     for name in ONE_PROCESS:
@@ -186,6 +188,7 @@ def test_every_flaw_is_shown(two):
             assert shown["breaks_when"].endswith(f"sold {row['sold']} of 100"), row
 
 
+@pytest.mark.long
 def test_the_demo_shows_a_row_at_a_time(tmp_path):
     """Each row is printed when it is there; then a schedule, and how to go on."""
     run = subprocess.Popen(
@@ -209,6 +212,7 @@ def test_the_demo_shows_a_row_at_a_time(tmp_path):
         "read-write", "atomic-decrement", "redis-lock"]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("named", "status"), [((), 0), (("--strategies", "atomic-decrement,etcd"), 3)])
 def test_a_missing_server_fails_the_demo_only_if_its_strategy_was_named(named, status):
     lock_servers = ("REDIS_URL", "REDLOCK_URLS", "ZOOKEEPER_CONNECT", "ETCD_ENDPOINTS")
@@ -242,6 +246,7 @@ def test_exports_say_the_same(two):
     assert (again.returncode, again.stdout) == (0, (folder / "two.md").read_text()), again.stderr
 
 
+@pytest.mark.long
 def test_diff_names_the_cell():
     ran = loadtest("diff", "read-write", "select-for-update")
     assert ran.returncode == 0, ran.stdout + ran.stderr

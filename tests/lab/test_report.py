@@ -154,6 +154,7 @@ def reports(folder):
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("look", short_only(LOOKS[:1], LOOKS), ids=lambda look: f"{look[0]}-{look[1]}")
 @pytest.mark.parametrize("kind", ALL)
 def test_a_report_is_readable(browser, reports, kind, look):
@@ -311,6 +312,7 @@ def changed_compare():
     return document
 
 
+@pytest.mark.long
 def test_two_results_are_compared_by_the_spread_of_their_runs(browser, folder):
     (folder / "after.json").write_text(json.dumps(changed_compare()))
     ran = report(RESULTS / "compare.json", folder / "after.json", "--format", "json", "--export-html", folder / "history.html")
@@ -470,6 +472,7 @@ PAGES = {"compare": 4, "bench": 3, "growth": 2, "made-check": 2, "made-faults": 
          "explore-none": 4, "matrix": 8}  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", PAGES)
 def test_a_picture_fits_a_page(browser, reports, kind):
     browser.driver.get(reports[kind].as_uri())

@@ -54,6 +54,7 @@ def check_row(row):
     assert all((point["closed_ms"] or 0) > 0 for point in row["curve"][:7]) or not row["maximum_per_s"], row
 
 
+@pytest.mark.long
 def test_a_flat_sale_at_a_share_of_the_maximum(tmp_path):
     document = rush(
         "--strategies", "atomic-statement,optimistic", "--load", "50%", "--duration", "1s", "--closed-loop", "500ms",
@@ -74,6 +75,7 @@ def test_a_flat_sale_at_a_share_of_the_maximum(tmp_path):
     assert again.stdout == (tmp_path / "rush.csv").read_text().replace("\r\n", "\n"), again.stderr
 
 
+@pytest.mark.long
 def test_a_flash_sale_sells_every_product_out():
     document = rush(
         "--strategies", "atomic-decrement", "--shape", "flash", "--rate", "400", "--duration", "2s",
@@ -147,6 +149,7 @@ class Sale:
             self.process.communicate(timeout=PATIENCE_S)
 
 
+@pytest.mark.long
 def test_a_held_up_service_delays_all_who_come_meanwhile():
     """300 buyers a second, and a second in which nobody is served: those who come in its first 300 ms, about 90, wait for
     700 ms or more. They are 6 % of 1,500; a closed loop has 2 orders under way, and those 2 are all that it sees."""
@@ -170,6 +173,7 @@ def test_a_held_up_service_delays_all_who_come_meanwhile():
     at_any_speed(closed_loop)
 
 
+@pytest.mark.long
 def test_buyers_give_up_a_service_that_stands_still():
     with Sale("rush", "--strategies", "atomic-statement", "--rate", "300", "--duration", "4s",
               "--timeout", "200ms", "--connections", "20", "--backlog", "10") as sale:  # fmt: skip
@@ -182,6 +186,7 @@ def test_buyers_give_up_a_service_that_stands_still():
     assert row["timed_out"] >= 20 and row["dropped"] > 0, row
 
 
+@pytest.mark.long
 def test_an_order_that_no_buyer_made_is_found():
     def one_is_placed_meanwhile(scale):
         with Sale("rush", "--strategies", "atomic-statement", "--rate", "200", "--duration", f"{3 * scale}s") as sale:
@@ -198,6 +203,7 @@ def test_an_order_that_no_buyer_made_is_found():
     at_any_speed(one_is_placed_meanwhile, (1, 5))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_end_in_the_middle_leaves_nothing_behind(how):
     with Sale("rush", "--strategies", "atomic-statement", "--rate", "300", "--duration", "60s") as sale:

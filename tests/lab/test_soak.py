@@ -37,6 +37,7 @@ def test_books_that_do_not_balance_are_seen():
     assert row["oversold"] > 0 or row["drift"] != 0, row
 
 
+@pytest.mark.long
 def test_what_is_done_is_not_done_again(tmp_path):
     path = tmp_path / "soak.json"
     order = ("--strategies", "atomic-statement,batched", "--orders", "1000", "--resume", path)
@@ -53,6 +54,7 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert table.returncode == 0 and "every audit is correct" in table.stdout, table.stdout + table.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("resumed", short_only([True], [False, True]))
 def test_what_came_before_its_end_is_not_lost(tmp_path, resumed):
     """Without --resume it is told; with it, it is kept, and does not take the place of a whole result."""

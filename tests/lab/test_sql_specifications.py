@@ -52,6 +52,7 @@ def spec(tmp_path):
 # ---- permutations -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_reports_agree_with_the_isolation_tester(stack):
     """Waiting, values, errors, notices and markers: the same text. The folder's other files leave the choice of schedules to us."""
     if not TESTER:
@@ -277,6 +278,7 @@ def test_no_wait_that_nothing_can_end(stack, spec, name):
     assert psql(stack.url, "SELECT count(*) FROM pg_class WHERE relname = 't'") == [["0"]]
 
 
+@pytest.mark.long
 def test_a_long_step_says_when_it_is_cancelled(stack, spec):
     path = spec("session s step a { SELECT pg_sleep(30) }\nsession t step b { SELECT 1 }\n")
     error = explore(path, "--database", stack.url, "--step-time", "6s", status=3)
@@ -392,6 +394,7 @@ def test_a_number_that_is_used_elsewhere(stack, spec, kind):
         assert set(found) == {"serial", "not-serializable"} and found["serial"]["schedules"] == 2, (b, found)
 
 
+@pytest.mark.long
 def test_a_number_that_is_used_elsewhere_on_mariadb(mariadb, spec):
     found = search(spec(headers("int AUTO_INCREMENT", "VALUES (LAST_INSERT_ID(), '%s')")), "--database", mariadb)[1]
     assert set(found) == {"serial"} and found["serial"]["schedules"] == 6
@@ -426,6 +429,7 @@ def test_sequences_that_were_there_before_stay_as_they_are(stack, spec):
         psql(stack.url, "DROP TABLE mine")
 
 
+@pytest.mark.long
 def test_a_private_server_is_started_and_stopped():
     document, found = search(SPECS / "lost-update.spec", status=1)
     assert document["schedules"] == 14 and "lost-update" in found
@@ -525,6 +529,7 @@ def test_a_deadlock_ends_a_session_of_mariadb(mariadb, spec):
     assert "c1" in found["deadlock"]["schedule"].split() or "c2" in found["deadlock"]["schedule"].split()
 
 
+@pytest.mark.long
 def test_a_private_mariadb_is_started_and_stopped(mariadb):
     document, _ = search(SPECS / "mariadb" / "lost-update.spec", "--database", "mariadb", status=1)
     assert document["schedules"] == 14

@@ -56,6 +56,7 @@ def check(shop, *words):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lesson", short_only(LESSONS[:2], LESSONS), ids=lambda path: path.stem)
 def test_a_lesson_shows_what_it_says(shop, lesson):
     ran = rehearse(shop, "--any-speed", lesson)
@@ -172,6 +173,7 @@ def test_the_function_for_containers_runs_the_lessons_commands(shop, command, sa
     assert ran.returncode == 0 and said in ran.stdout, ran.stdout + ran.stderr
 
 
+@pytest.mark.long
 def test_what_cannot_be_judged_is_neither_right_nor_wrong(shop):
     for words in (["1", "A>sleep"], ["1"], ["99", "x"], ["5", "nobody"], ["17", "nowhere", "mutex"], ["23", "SELECT 1; \\q"]):
         ran = check(shop, *words)

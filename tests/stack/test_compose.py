@@ -314,6 +314,7 @@ def test_each_address_gets_the_password_of_its_server(volumes):
         keys["keys/token"], "postgresql://mine:own@db/shop", f"redis://default:{redis}@redis:6379", "none", "none"]
 
 
+@pytest.mark.long
 def test_the_image_of_postgres_makes_a_role_without_rights(stages, stacks):
     """The script as it is, with folders of this test in the place of the image's: twice, the second time on data of an
     earlier version, whose superuser is `shop`."""

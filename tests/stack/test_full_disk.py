@@ -64,6 +64,7 @@ def test_a_list_of_headers_that_was_cut_off_stops_no_later_build(tmp_path):
     assert later.returncode == 0, later
 
 
+@pytest.mark.long
 @small_disk
 def test_a_build(disk):
     ran = on_small_disk(disk, "300k", f'make --no-print-directory CC=gcc BUILD="$1/build" demo')
@@ -71,6 +72,7 @@ def test_a_build(disk):
     assert last_words(ran.stderr).startswith(f"make demo: The build failed because the disk of {disk}/build is full."), ran
 
 
+@pytest.mark.long
 @small_disk
 def test_servers_that_start(disk):
     ran = on_small_disk(disk, "24m", """

@@ -159,6 +159,7 @@ def test_each_weakness_in_the_document_has_a_test():
 SOURCES = ["base", "db", "lock", "service", "loadtest", "tools", "exercises"]
 
 
+@pytest.mark.long
 def test_secrets_are_compared_by_one_function(tmp_path):
     """The check of the sources finds each other comparison, and there is none in these."""
     for folder in SOURCES:

@@ -74,6 +74,7 @@ def test_a_choice_by_options_is_one_job_without_the_judge(runner):
     assert re.findall("^== (.*)$", output, re.M) == ["e2e"]
 
 
+@pytest.mark.long
 def test_a_failure_an_error_and_a_job_that_died_are_failures(runner):
     runner.write("tests/e2e/a/test_one.py", PASSES + "def test_fails(): assert False\n")
     runner.write("tests/e2e/b/test_one.py", "import no_such_module\n")
@@ -84,6 +85,7 @@ def test_a_failure_an_error_and_a_job_that_died_are_failures(runner):
     assert (status, last) == (1, "2 passed, 5 failed"), output
 
 
+@pytest.mark.long
 def test_what_is_left_is_the_failure_of_the_job_that_left_it(runner):
     """Its neighbour has a process and a file at that moment, and is not blamed."""
     runner.write("tests/e2e/a/test_one.py", f"{SAYS}{WAITS}def test_neighbour(tmp_path):\n"

@@ -125,6 +125,7 @@ def test_up_of_every_server(folder):
     assert len(watched.secrets) >= 1 + 2 + 6, "the passwords of both roles and of six Redis"
 
 
+@pytest.mark.long
 def test_a_service_as_make_run_starts_it(folder):
     """The stack's `run` with the service, which gets its addresses by the environment."""
     port_file = folder / "port"

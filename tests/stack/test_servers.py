@@ -67,6 +67,7 @@ def encoded(value):
     return base64.b64encode(value).decode()
 
 
+@pytest.mark.long
 def test_each_server_answers_where_env_says_and_nobody_else_may_enter(servers):
     servers.up("all")
     assert servers.status() == dict.fromkeys(ALL, True)
@@ -140,6 +141,7 @@ def test_a_killed_server_is_down_alone_and_comes_back_where_it_was(servers):
     assert [name for name, up in servers.status().items() if not up] == names
 
 
+@pytest.mark.long
 def test_ports_that_are_taken_are_left_alone(servers):
     names = ["redis", "zookeeper", "etcd"]
     servers.up(*names)
@@ -158,6 +160,7 @@ def test_ports_that_are_taken_are_left_alone(servers):
             other.close()
 
 
+@pytest.mark.long
 def test_a_killed_up_leaves_nothing_that_is_not_found_again(servers):
     names = ["redlock", "zookeeper", "etcd"]
     for seconds in (0.15, 0.5):

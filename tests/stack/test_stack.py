@@ -48,6 +48,7 @@ def test_a_stack_that_is_not_there(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.long
 def test_up_is_durable_private_and_idempotent(servers):
     first = servers.up()
     settings = dict(line.split("|") for line in servers.sql(
@@ -64,6 +65,7 @@ def test_up_is_durable_private_and_idempotent(servers):
     assert os.geteuid() != 0 or Path(f"/proc/{servers.pid()}").stat().st_uid != 0
 
 
+@pytest.mark.long
 def test_down_keeps_the_data_and_the_address_and_purge_removes_them(servers):
     servers.up()
     servers.sql("CREATE TABLE kept AS SELECT 42 AS answer")
@@ -87,6 +89,7 @@ def test_up_succeeds_beside_servers_that_stay_down(servers):
     assert (ran.returncode, ran.stdout) == (0, "ran\n"), ran
 
 
+@pytest.mark.long
 def test_a_callers_settings_for_another_server_do_not_matter(servers):
     servers.up(env={**os.environ, "PGHOST": "nowhere.invalid", "PGPORT": "1", "PGUSER": "nobody", "PGSSLMODE": "require",
                     "PGOPTIONS": "-c fsync=off"})
@@ -176,6 +179,7 @@ def test_while_with_purge_leaves_nothing(servers):
     eventually(lambda: not servers.folder.exists(), "the folder is gone")
 
 
+@pytest.mark.long
 def test_run_gives_the_address_and_the_exit_status(servers):
     ran = stack("run", "--dir", servers.folder, "--", "sh", "-c", 'psql -XAtq "$DATABASE_URL" -c "SELECT 6*7"; exit 9')
     assert (ran.returncode, ran.stdout) == (9, "42\n")
@@ -223,6 +227,7 @@ def test_a_killed_run_leaves_nothing(servers):
     eventually(lambda: not servers.is_up() and servers.processes() == [], "the stack is down")
 
 
+@pytest.mark.long
 def test_an_interrupted_up_leaves_nothing_running(servers):
     for seconds in (0.1, 0.5, 0.9):
         with subprocess.Popen([STACK, "up", "all", "--dir", servers.folder], stdout=subprocess.DEVNULL,

@@ -359,6 +359,7 @@ def test_a_question_is_not_removed_from_another_page(classroom):
     assert classroom.call("DELETE", "/class/question", None, {"Origin": "http://evil.example"}).problem == "forbidden-origin"
 
 
+@pytest.mark.long
 def test_the_bench_plays_the_pages_of_a_class(classroom):
     """bench measures what open pages cost. Each of its pages is a learner's that asks and is answered, or the board."""
     learners = [join(classroom, f"L{number}") for number in range(8)]

@@ -275,6 +275,7 @@ def start_class(services, database, *bounds):
     return service
 
 
+@pytest.mark.long
 def test_a_hostile_learner_keeps_nobody_waiting(services, database):
     """The teacher and the hostile learner have an address each. 37 learners order all the time, each at an own
     address; two more order, one of them under a mutex, and one asks for a load run.
@@ -326,6 +327,7 @@ def test_a_hostile_learner_keeps_nobody_waiting(services, database):
     others.end()
 
 
+@pytest.mark.long
 def test_a_learner_who_floods_the_explorers_keeps_nobody_from_them(services, database):
     """Eight others, at the same address without limits, search and step at the same time: nobody is refused."""
     classroom = start_class(services, database)
@@ -369,6 +371,7 @@ def call_from(service, source, method, target, body, token=None):
         return wire.reply()
 
 
+@pytest.mark.long
 def test_one_address_has_a_share_of_the_searches(services, database):
     service = services.start(database, "--classroom", "--connections-per-address", "100", listen="127.0.0.1:0")
     code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
@@ -502,6 +505,7 @@ def test_one_address_fills_no_queue_of_orders(services, database, products):
     assert "of your address are already waiting" in refused[0].json["detail"], str(refused[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("token", short_only([None], ["a token of the operator's", None]), ids=["admin token", "no token"])
 def test_a_greedy_client_of_an_open_instance_keeps_nobody_waiting(services, database, token):
     """With a limit of connections for each address, and, where there is no token and so everybody may set a think time, of

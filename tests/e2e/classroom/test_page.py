@@ -119,6 +119,7 @@ def test_an_oversell_is_seen_and_its_repair_as_well(page):
     page.shot("atomic-decrement")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", short_only(["a new sale"], ["a load", "a new sale", "a strategy", "somebody's new sale"]))
 def test_a_pinned_witness_does_not_outlive_its_sale(page, shop, change):
     pick(page, "read-write")
@@ -159,6 +160,7 @@ Promise.all([import("/page/timeline/timeline.js"), fetch("/traces?product_id=1")
 """
 
 
+@pytest.mark.long
 def test_an_order_that_is_drawn_again_is_not_chosen_again(page):
     """It keeps the focus, with which a click or a key chooses an order."""
     pick(page, "read-write")
@@ -180,6 +182,7 @@ def test_an_order_that_is_looked_at_stays_while_its_sale_goes_on(page, shop):
     page.wait(lambda: len(page.all("#lanes .order")) == 2, "and goes on")
 
 
+@pytest.mark.long
 def test_a_load_of_several_strategies_says_which_one_sold(page):
     page.wait(lambda: page.all("#load-which option"), "the choices are there")
     page.choose("load-which", "one-process")
@@ -196,6 +199,7 @@ def test_a_load_of_several_strategies_says_which_one_sold(page):
     page.shot("several-strategies")
 
 
+@pytest.mark.long
 def test_a_second_process_is_on_lanes_of_its_own(page):
     pick(page, "mutex")
     run_load(page, instances="2")
@@ -207,6 +211,7 @@ def test_a_second_process_is_on_lanes_of_its_own(page):
     page.shot("page", 1360)
 
 
+@pytest.mark.long
 def test_buying_by_hand(page):
     page.click("buy-one")
     page.wait(lambda: page.figure("sold") == 1 and page.figure("left") == 99, "one is sold")
@@ -386,6 +391,7 @@ def test_names_are_text_and_no_markup(browser, services, database):
     assert browser.all("img[src=x]") == [] and browser.complaints() == []
 
 
+@pytest.mark.long
 def test_a_service_that_is_away_is_missed_and_found_again(browser, services, database):
     service = services.start(database)
     browser.open(f"http://127.0.0.1:{service.port}/")

@@ -41,6 +41,7 @@ def home(browser, shop, scheme):
     return open_home
 
 
+@pytest.mark.long
 def test_the_story(home):
     page = home()
     assert findings(page) == []

@@ -69,6 +69,7 @@ def tab_to(browser, name):
     raise AssertionError(f"Tab does not lead to {name}")
 
 
+@pytest.mark.long
 def test_a_question_by_clicks(browsers, classroom):
     teacher, ada, bob = browsers
     open_board(teacher, classroom)
@@ -105,6 +106,7 @@ def test_a_question_by_clicks(browsers, classroom):
     bob.wait(lambda: not bob.find("class-news").is_displayed(), "the question is gone for all")
 
 
+@pytest.mark.long
 def test_a_vote_is_not_lost_to_news_that_are_older(browsers, classroom):
     """The answer to a poll is held back until a vote is cast, as a slow network does."""
     teacher, ada, _ = browsers
@@ -130,6 +132,7 @@ def test_a_vote_is_not_lost_to_news_that_are_older(browsers, classroom):
     assert ada.all('[data-key="answer-1"][aria-pressed="true"]'), "it is still shown"
 
 
+@pytest.mark.long
 def test_a_late_vote_is_told_in_words(browsers, classroom):
     ada = browsers[1]
     join(ada, classroom, "Ada")
@@ -146,6 +149,7 @@ def test_a_late_vote_is_told_in_words(browsers, classroom):
     ada.complaints()
 
 
+@pytest.mark.long
 def test_equal_answers_are_refused_in_words(browsers, classroom):
     teacher = browsers[0]
     open_board(teacher, classroom)
@@ -158,6 +162,7 @@ def test_equal_answers_are_refused_in_words(browsers, classroom):
     teacher.complaints()
 
 
+@pytest.mark.long
 def test_the_board_is_hidden_until_the_token_is_right(browsers, classroom):
     teacher = browsers[0]
     teacher.driver.get("about:blank")
@@ -189,6 +194,7 @@ def test_the_board_is_hidden_until_the_token_is_right(browsers, classroom):
     teacher.complaints()
 
 
+@pytest.mark.long
 def test_a_question_by_keyboard_alone(browsers, classroom):
     teacher, ada, _ = browsers
     open_board(teacher, classroom)
@@ -221,6 +227,7 @@ def test_a_question_by_keyboard_alone(browsers, classroom):
     teacher.wait(lambda: teacher.driver.switch_to.active_element.get_attribute("id") == "ask-open", "the focus is not lost")
 
 
+@pytest.mark.long
 def test_what_the_teacher_sends_to_all(browsers, classroom):
     teacher, ada, bob = browsers
     open_board(teacher, classroom)
@@ -268,6 +275,7 @@ def test_what_the_teacher_sends_to_all(browsers, classroom):
     assert teacher.overflows() <= 0 and bob.overflows() <= 0
 
 
+@pytest.mark.long
 def test_solved_lessons_reach_the_board(browsers, classroom):
     teacher, ada, _ = browsers
     open_board(teacher, classroom)
@@ -281,6 +289,7 @@ def test_solved_lessons_reach_the_board(browsers, classroom):
     ada.driver.execute_script("localStorage.removeItem('oversell.lessons')")
 
 
+@pytest.mark.long
 def test_an_evicted_learner_leaves_the_board(browsers, classroom):
     teacher, ada, _ = browsers
     open_board(teacher, classroom)
@@ -321,6 +330,7 @@ def expect_one_screen(board, is_open):
     assert board.low_contrast() == [] and board.unnamed() == [] and board.too_small() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width, height", SCREENS)
 def test_forty_learners_fit_a_projector(browsers, classroom, width, height):
     teacher = browsers[0]
@@ -340,6 +350,7 @@ def test_a_narrow_window_does_not_scroll_sideways(browsers, classroom):
     assert teacher.overflows() <= 0
 
 
+@pytest.mark.long
 def test_a_hidden_page_does_not_ask(browsers, classroom):
     """The browser counts what the page asks for; a page in another tab asks for nothing."""
     ada = browsers[1]
@@ -365,6 +376,7 @@ def scanned(page, folder):
     return subprocess.run(["zbarimg", "--quiet", "--raw", picture], capture_output=True, text=True, timeout=60, check=True).stdout.strip()
 
 
+@pytest.mark.long
 def test_the_qr_code(browser, services, database, tmp_path):
     service = services.start(database, "--classroom", "--allowed-hosts", NETWORK_NAME, listen="127.0.0.1:0")
     service.code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
@@ -401,6 +413,7 @@ window.fetch = async (path, options) => {
 """
 
 
+@pytest.mark.long
 def test_an_address_that_learners_cannot_open_is_not_shown(browsers, classroom):
     """As in a container, and as on a computer with a network, where the teacher opened the page as localhost."""
     teacher = browsers[0]
@@ -425,6 +438,7 @@ def test_an_address_that_learners_cannot_open_is_not_shown(browsers, classroom):
     teacher.keep("class-container")
 
 
+@pytest.mark.long
 def test_what_was_sent_is_withdrawn(browsers, classroom):
     teacher, ada, _ = browsers
     open_board(teacher, classroom)
@@ -438,6 +452,7 @@ def test_what_was_sent_is_withdrawn(browsers, classroom):
     assert not teacher.find("sent").is_displayed()
 
 
+@pytest.mark.long
 def test_a_service_without_a_class_says_so(browsers, services, database):
     teacher = browsers[0]
     service = services.start(database)

@@ -1,6 +1,8 @@
 """The story and the steps in Firefox, by clicks and by keyboard alone: the same tests as in Chromium. The last tests
 check what the others rely on in Firefox. test_page_firefox_board.py and test_page_firefox_lessons.py have the other flows."""
 
+import pytest
+
 from firefox import Firefox
 from pictures import is_blank
 from test_page import test_keys_alone_will_do
@@ -33,6 +35,7 @@ def test_what_a_page_complains_of_is_seen(browser, shop):
     browser.complaints()
 
 
+@pytest.mark.long
 def test_a_blank_picture_is_known(browser, shop):
     browser.driver.get("about:blank")
     assert is_blank(browser.driver.get_screenshot_as_png())

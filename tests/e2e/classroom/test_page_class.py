@@ -10,6 +10,7 @@ from lab import holding, Proxy, request_bytes, wait_until
 from pages import another, browser, classroom, downloads, enter, focused, join, learners, open_panel, page, pick, start_class
 
 
+@pytest.mark.long
 def test_a_learner_joins_and_has_a_product(browser, services, database):
     service = services.start(database, "--classroom", listen="127.0.0.1:0")
     code, service.token = (re.search(rf"{what} +(\S+)", service.log)[1] for what in ("class code", "teacher's token"))
@@ -83,6 +84,7 @@ def test_the_teacher_knows_learners_by_name_and_ends_an_address(browser, classro
     assert browser.complaints() == []
 
 
+@pytest.mark.long
 def test_the_teacher_sees_two_learners_and_evicts_one(browser, another, classroom):
     evicted = join(another, classroom)
     another.click("buy-one")
@@ -124,6 +126,7 @@ def test_the_teacher_sees_two_learners_and_evicts_one(browser, another, classroo
     assert all("401" in line for line in another.complaints())
 
 
+@pytest.mark.long
 def test_the_teacher_makes_a_new_class_code(browser, another, classroom):
     join(another, classroom)
     open_panel(browser, classroom)
@@ -181,6 +184,7 @@ def test_the_class_by_keyboard(browser, another, classroom):
     another.complaints()
 
 
+@pytest.mark.long
 def test_the_teacher_ends_a_learner_s_run(browser, classroom):
     learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
     product = learner["product_id"]
@@ -219,6 +223,7 @@ def test_a_learner_and_a_visitor_never_see_the_class(browser, classroom):
     assert all("401" in line for line in browser.complaints())
 
 
+@pytest.mark.long
 def test_what_the_class_panel_says_when_something_fails(browser, classroom):
     learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
     open_panel(browser, classroom)
@@ -246,6 +251,7 @@ def test_what_the_class_panel_says_when_something_fails(browser, classroom):
     browser.complaints()
 
 
+@pytest.mark.long
 def test_what_the_class_panel_says_while_the_service_has_no_room(browser, services, database):
     """Reads wait for a table, and as many others as may wait. Then the service refuses the list and each button."""
     classroom = start_class(services, database, "--order-timeout-ms", "120000")
@@ -275,6 +281,7 @@ def test_what_the_class_panel_says_while_the_service_has_no_room(browser, servic
     browser.complaints()
 
 
+@pytest.mark.long
 def test_what_the_class_panel_says_behind_a_proxy_that_changes_host(browser, classroom):
     learner = classroom.call("POST", "/sandboxes", {}, {"Authorization": f"Bearer {classroom.code}"}).json
     with contextlib.closing(Proxy(f"http://127.0.0.1:{classroom.port}/")) as proxy:
@@ -313,6 +320,7 @@ def test_the_class_panel_asks_only_while_it_is_open(browser, classroom):
     assert calls("/sandboxes", closed) <= 1
 
 
+@pytest.mark.long
 def test_a_learner_who_is_evicted_at_the_steps_is_told(another, classroom):
     product = join(another, classroom)
     another.driver.get(f"{classroom.address}steps#read-write+s=1+q=1,1")
@@ -365,6 +373,7 @@ def test_the_class_is_told_an_address_that_others_reach(browser, services, datab
     assert alone.get("/classroom").json["addresses"] == [] and "reachable only from this machine" in alone.log
 
 
+@pytest.mark.long
 def test_a_product_of_ones_own_without_a_class(page, shop):
     page.click("own-product")
     page.wait_text("shop-name", "my own")

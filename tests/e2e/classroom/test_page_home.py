@@ -79,6 +79,7 @@ def fits(page, name):
     assert outside(page) == [], name
 
 
+@pytest.mark.long
 def test_the_header_has_one_row_and_leaves_room(visitor):
     page = visitor
     height = "return document.querySelector('.top').offsetHeight"
@@ -368,6 +369,7 @@ def teacher(browser, shop):
     assert browser.complaints() == []
 
 
+@pytest.mark.long
 def test_the_map_has_every_strategy_in_its_group(teacher, shop):
     page = teacher
     page.click("strategy-open")
@@ -434,6 +436,7 @@ def test_only_apply_switches(teacher, shop):
 # ── servers that are missing, tokens, learners ──────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_a_missing_server_is_named_and_another_fix_offered(browser, services, database):
     service = services.start(database, env={"REDIS_URL": "redis://127.0.0.1:1"})
     browser.size(1280, 720)
@@ -526,6 +529,7 @@ def below(page, name):
     return page.driver.execute_script("const e = document.getElementById(arguments[0]); return e.scrollHeight - e.clientHeight", name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width, height", PROJECTORS)
 def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     page, name = visitor, f"home-projector-{width}"
@@ -558,6 +562,7 @@ def test_the_projector_view_fits_one_screen(visitor, shop, width, height):
     assert page.find("strategy").is_displayed() and page.find("big").get_attribute("aria-pressed") == "false", "all controls end it"
 
 
+@pytest.mark.long
 def test_a_phone_needs_no_scrolling_sideways(visitor):
     page = visitor
     page.size(320, phone=True)

@@ -28,6 +28,7 @@ def use(page, selector, key=Keys.ENTER):
 # ── /steps ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_the_lost_update_by_keyboard_alone(at):
     page = at()
     page.press("1")
@@ -49,6 +50,7 @@ def test_the_lost_update_by_keyboard_alone(at):
     page.wait(lambda: not page.find("result").is_displayed(), "one step back")
 
 
+@pytest.mark.long
 def test_an_oversell_is_found_and_played(at):
     page = at()
     page.press("f")
@@ -80,6 +82,7 @@ def test_a_strategy_is_chosen_and_nothing_is_impossible_by_accident(at):
     page.wait_text("found", "0 of 8 schedules oversell: 2 orders in one process, stock 1, no fault. All schedules were run.")
 
 
+@pytest.mark.long
 def test_a_lease_ends(at):
     page = at("redis-lock s=1 q=1,1 A>read")
     use(page, "#expire-A")
@@ -127,6 +130,7 @@ def test_a_search(visit):
     page.wait(lambda: "/steps#mutex-early-release" in page.driver.current_url, "the simplest one opens in steps")
 
 
+@pytest.mark.long
 def test_a_goal_is_found_and_the_next_lesson_opened(visit):
     page = visit("03-synchronized")
     use(page, ".goal-line + .group .go-run")
@@ -157,6 +161,7 @@ def test_a_goal_is_found_and_the_next_lesson_opened(visit):
     page.wait(lambda: "/lessons/04-" in page.driver.current_url, "the next lesson")
 
 
+@pytest.mark.long
 def test_a_load_that_waits_is_stopped(visit, shop):
     """Another load has the place of the only one, so this one cannot end before it is stopped."""
     body = {"strategies": ["mutex", "atomic-decrement"], "product_id": 1, "instances": 1, "connections": 1, "stock": 10, "duration_ms": 30000}
@@ -185,6 +190,7 @@ def test_a_load_that_waits_is_stopped(visit, shop):
 # ── the class board ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_what_the_teacher_sends_and_withdraws(browsers, classroom):
     teacher, ada, _ = browsers
     open_board(teacher, classroom)

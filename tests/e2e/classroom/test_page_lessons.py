@@ -51,6 +51,7 @@ def visit(browser, shop):
 # ── what is served ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_served_and_kept(shop, name):
     reply = shop.get(f"/lessons/{name}")
@@ -90,6 +91,7 @@ def test_the_contents_have_every_lesson(shop):
     assert [link for link in links if re.match(r"/lessons/\d", link)] == [f"/lessons/{name}" for name in LESSONS]
 
 
+@pytest.mark.long
 def test_from_the_first_lesson_to_the_last_by_next(visit):
     page = visit(LESSONS[0])
     for before, name in zip(LESSONS, LESSONS[1:], strict=False):
@@ -143,6 +145,7 @@ def test_its_schedules_can_be_stepped_through_to_their_end(shop, name):
         assert after(shop, run["schedule"])["told"]
 
 
+@pytest.mark.long
 def test_the_solution_of_a_goal_reaches_it_and_one_order_after_the_other_does_not(visit, shop):
     page = visit()
     missed = """const [ends, state, done] = arguments;
@@ -191,6 +194,7 @@ def walk_to_the_end(page, prefix, press):
 TODO = "The lesson is solved when you have also found the schedule of its exercise."
 
 
+@pytest.mark.long
 def test_a_lesson_by_clicks_and_its_progress_after_a_reload(visit):
     page = visit("01-lost-update")
     answers(page, "predict")[0].click()
@@ -244,6 +248,7 @@ def tab_to(page, selector):
     raise AssertionError(f"Tab does not reach {selector}")
 
 
+@pytest.mark.long
 def test_a_lesson_by_keyboard_alone(visit):
     page = visit("14-pauses-and-fencing")
     tab_to(page, "[data-kind=predict] .answer:last-child")
@@ -301,6 +306,7 @@ def reach_the_goal(page):
     assert goal_line() == "✓ You found it: 3 sold, the stock shows 2."
 
 
+@pytest.mark.long
 def test_a_goal_that_was_reached_is_remembered(visit):
     page = visit("01-lost-update")
     goal_line = lambda: page.driver.execute_script("return document.querySelector('.goal-line').textContent")  # noqa: E731
@@ -309,6 +315,7 @@ def test_a_goal_that_was_reached_is_remembered(visit):
     page.wait(lambda: goal_line().startswith("✓ You have found one before. Find a schedule: 3 sold"), "the goal is remembered")
 
 
+@pytest.mark.long
 def test_a_search_and_a_load_need_no_terminal(visit):
     page = visit("05-one-process")
     answers(page, "predict")[1].click()

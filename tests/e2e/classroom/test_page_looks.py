@@ -100,6 +100,7 @@ def home(browser, shop):
     return open_home
 
 
+@pytest.mark.long
 def test_the_story(home, looks):
     page = home()
     found = looks(page, "home-start")
@@ -120,6 +121,7 @@ def test_all_controls(home, looks):
     assert looks(page, "controls") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("button", ["strategy-open", "help-open"])
 def test_a_dialog(home, looks, button):
     page = home("all")
@@ -128,6 +130,7 @@ def test_a_dialog(home, looks, button):
     assert looks(page, button) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name, schedule", [("start", ""), ("sold", SOLD), ("fenced", FENCED), ("both", BOTH), ("wrong", "no-such-strategy+s=1")])
 def test_steps(browser, shop, looks, name, schedule):
     browser.size(1280)
@@ -139,6 +142,7 @@ def test_steps(browser, shop, looks, name, schedule):
     assert looks(browser, f"steps-{name}") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_lessons(browser, shop, looks, name):
     browser.size(1280)
@@ -147,6 +151,7 @@ def test_lessons(browser, shop, looks, name):
     assert looks(browser, f"lesson-{name or 'contents'}") == []
 
 
+@pytest.mark.long
 def test_the_class(browser, classroom, looks, tmp_path):
     open_board(browser, classroom)
     learner = Browser(tmp_path)

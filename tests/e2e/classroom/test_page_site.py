@@ -63,6 +63,7 @@ def can(page, button):
     return page.find(button).get_attribute("aria-disabled") != "true"
 
 
+@pytest.mark.long
 def test_the_start_page_leads_to_a_counterexample(page):
     page.driver.get(f"{page.site}/index.html")
     assert len(page.all("tbody tr")) == len(ROWS)
@@ -124,6 +125,7 @@ def test_a_counterexample_is_found_and_stepped_through_by_keys(page, row, faults
     page.wait(lambda: address(page) == f"{row} s=1 q=1,1", "from the start")
 
 
+@pytest.mark.long
 def test_a_lesson_is_done_and_kept(page):
     page.driver.get(f"{page.site}/lessons/index.html")
     page.driver.execute_script("localStorage.clear()")

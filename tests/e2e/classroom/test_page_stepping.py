@@ -44,6 +44,7 @@ def test_the_lost_update_by_clicks(stepping):
     page.wait(lambda: schedule_of(page) == start and page.text("told") == "", "as it was at first")
 
 
+@pytest.mark.long
 def test_an_oversell_is_found_and_played(stepping):
     page = stepping
     page.click("find")
@@ -83,6 +84,7 @@ def test_what_is_impossible_is_said(stepping):
     page.press(Keys.ESCAPE)
 
 
+@pytest.mark.long
 def test_a_lease_ends_by_a_click_and_an_order_dies(browser, shop):
     page = open_steps(browser, shop, "redis-lock s=1 q=1,1 A>read")
     assert "A has it" in page.text("lock") and page.find("faults").get_attribute("value") == "expire"
@@ -128,6 +130,7 @@ def test_the_story_says_what_the_server_did_at_a_release(browser, shop, schedule
     assert browser.complaints() == []
 
 
+@pytest.mark.long
 def test_a_refused_write_and_the_row_s_token_are_shown(browser, shop):
     page = open_steps(browser, shop, "redis-fenced s=1 q=1,1 A>read A!expire B>read")
     tokens = [int(re.search(r"registers its token on the row: the row's token is now (\d+)", line.text)[1]) for line in page.all("#told .line") if "registers" in line.text]
@@ -148,6 +151,7 @@ def test_a_refused_write_and_the_row_s_token_are_shown(browser, shop):
     assert browser.complaints() == []
 
 
+@pytest.mark.long
 def test_a_wrong_address_stays_to_be_corrected(browser, shop):
     page = open_steps(browser, shop, "mutex s=1 q=1,1 A>lock")
     page.driver.execute_script("location.hash = 'read-write+s=1+q=1,1+A>fly'")
@@ -168,6 +172,7 @@ def test_a_wrong_address_stays_to_be_corrected(browser, shop):
     assert len(refused) == 2 and all("422" in line for line in refused), refused
 
 
+@pytest.mark.long
 def test_without_its_server_a_strategy_says_which_and_cannot_be_chosen(browser, services, database):
     service = services.start(database, env={"REDIS_URL": "redis://127.0.0.1:1"})
     browser.driver.get("about:blank")
@@ -212,6 +217,7 @@ def test_a_question_is_answered_by_its_number(stepping):
     assert page.driver.switch_to.active_element.get_attribute("id") == "step-B"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key, answer", [("0", "No: B reads 1"), ("w", "No: B reads 1"), ("2", None)])
 def test_the_key_of_an_answer_is_its_number(stepping, key, answer):
     page, start = stepping, "read-write s=1 q=1,1"
@@ -225,6 +231,7 @@ def test_the_key_of_an_answer_is_its_number(stepping, key, answer):
     assert page.text("answer").endswith("of 1 right)")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["the browser's own", "by the older command", "not at all"])
 def test_an_address_is_copied_wherever_the_page_comes_from(stepping, how):
     page = stepping
@@ -242,6 +249,7 @@ def test_an_address_is_copied_wherever_the_page_comes_from(stepping, how):
         page.wait_text("copy-note", "Copied.")
 
 
+@pytest.mark.long
 def test_a_wrong_token_is_told_in_words(browser, services, database):
     service = services.start(database, token=TOKEN)
     browser.driver.get("about:blank")
@@ -262,6 +270,7 @@ def test_a_wrong_token_is_told_in_words(browser, services, database):
     browser.complaints()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_steps_can_be_read_in_both_schemes(browser, shop, scheme):
     page = open_steps(browser, shop, "redis-fenced s=1 q=1,1,1 A>read B>lock~ A!expire", scheme)
@@ -275,6 +284,7 @@ def test_the_steps_can_be_read_in_both_schemes(browser, shop, scheme):
     assert browser.complaints() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [320, 768, 1920])
 def test_the_steps_need_no_scrolling_sideways(browser, shop, width):
     page = open_steps(browser, shop, "mutex-early-release s=1 q=1,1 A>unlock B>read A>end B>end")

@@ -40,6 +40,7 @@ def requests_beside(page, lane):
     return [line.text for line in page.all(f"#beside-lane-{lane} .program .sent li")]
 
 
+@pytest.mark.long
 def test_the_statements_of_a_lost_update_stand_beside_its_steps(at):
     page = at("read-write s=1 q=1,1 A>read B>end A>end")
     for lane, version in (("A", 0), ("B", 0)):
@@ -136,6 +137,7 @@ import("/page/steps/requests.js").then(async ({ requestsOf }) => {
 """
 
 
+@pytest.mark.long
 def test_requests_stand_in_the_sequence_in_which_they_were_sent(at, shop):
     page = at("read-write s=1 q=1,1")
     available = {row["name"] for row in shop.get("/strategies").json["strategies"] if row["explorable"] and row["available"]}
@@ -144,6 +146,7 @@ def test_requests_stand_in_the_sequence_in_which_they_were_sent(at, shop):
     assert page.driver.execute_async_script(MISPLACED, schedules) == []
 
 
+@pytest.mark.long
 def test_whole_requests_are_what_the_server_got_and_can_be_hidden(at):
     page = at("read-write s=1 q=1,1 A>read")
     page.click("whole")
@@ -152,6 +155,7 @@ def test_whole_requests_are_what_the_server_got_and_can_be_hidden(at):
     page.wait(lambda: requests(page, "A") == [], "nothing is shown")
 
 
+@pytest.mark.long
 def test_a_waiting_order_has_an_arrow_to_the_one_it_waits_for(at):
     page = at("select-for-update s=1 q=1,1 A>write B>read~")
     assert requests(page, "B")[-1] == "SELECT count, version FROM product WHERE id = 1 FOR UPDATE\n→ no answer yet"
@@ -165,6 +169,7 @@ def test_a_waiting_order_has_an_arrow_to_the_one_it_waits_for(at):
     page.wait_text("result", "Correct: sold 1 of 1.")
 
 
+@pytest.mark.long
 def test_a_version_conflict_explains_itself(at):
     page = at("optimistic s=1 q=1,1 A>read B>end A>end")
     page.wait_text("result", "Correct: sold 1 of 1.")
@@ -191,6 +196,7 @@ def test_one_statement_is_shown_as_one(at):
     assert page.text("sold") == "1"
 
 
+@pytest.mark.long
 def test_a_fence_refuses_the_older_token(at):
     page = at("redis-fenced s=1 q=1,1 A>read A!expire B>end A>end")
     assert any(text.startswith("UPDATE product SET fence_redis = ") and text.endswith("→ UPDATE 1") for text in requests(page, "A"))
@@ -199,6 +205,7 @@ def test_a_fence_refuses_the_older_token(at):
     page.shot("steps-fence")
 
 
+@pytest.mark.long
 def test_what_the_lock_server_holds_is_shown(at):
     page = at("redis-lock s=1 q=1,1 A>read B>lock~")
     assert "key product:1, value …" in page.text("lock") and "expires in" in page.text("lock")
@@ -206,6 +213,7 @@ def test_what_the_lock_server_holds_is_shown(at):
     assert taken.startswith("SET product:1 …") and taken.endswith("→ OK") and busy.endswith("→ nil")
 
 
+@pytest.mark.long
 def test_the_code_marks_the_next_step_of_each_order(at):
     page = at("select-for-update s=1 q=1,1 A>read")
     page.find("code").find_element("css selector", "summary").click()
@@ -217,6 +225,7 @@ def test_the_code_marks_the_next_step_of_each_order(at):
     page.wait(lambda: "db.execute" in page.text("listing"), "the same in Python")
 
 
+@pytest.mark.long
 def test_every_strategy_that_can_be_stepped_through_has_code(at, shop):
     page = at("read-write s=1 q=1,1")
     lines = page.driver.execute_async_script(
@@ -272,6 +281,7 @@ def test_an_unknown_strategy_to_compare_with_is_told(at):
     page.wait(lambda: not page.find("alert").is_displayed(), "what is corrected is not complained about")
 
 
+@pytest.mark.long
 def test_two_strategies_run_the_same_schedule(at):
     page = at("read-write s=1 q=1,1&with=select-for-update")
     page.wait_text("beside-goal", "With select-for-update")
@@ -310,6 +320,7 @@ return Object.keys(one).filter((key) => key in other && Math.abs(one[key] - othe
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1024, 1280, 1920])
 @pytest.mark.parametrize("both", ["select-for-update s=1 q=1,1 A>write B>read~&with=read-write", "redis-lock s=1 q=1,1 A>write B>lock~&with=read-write"])
 def test_both_halves_are_level(at, width, both):
@@ -417,6 +428,7 @@ def test_the_map_offers_what_can_be_stepped_through(at, shop):
     assert page.low_contrast() == [] and page.unnamed() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [320, 760, 1024, 1280, 1920])
 def test_nothing_is_cut_off(at, width):
     page = at("select-for-update s=1 q=1,1 A>write B>read~&with=read-write")

@@ -56,6 +56,7 @@ def traces_of(shop, orders):
 # ── what a trace knows ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("strategy", "step"),
     [("read-write", "write"), ("select-for-update", "read"), ("atomic-decrement", "take"), ("advisory-lock", "lock"), ("atomic-statement", "commit"), ("batched", None)],
@@ -84,6 +85,7 @@ def test_a_look_without_the_audit(shop, product):
 # ── what the colours say ────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", ["select-for-update", "read-write"])
 def test_waiting_for_the_row_has_its_own_colour(page, shop, strategy):
     """With FOR UPDATE the read waits, for as long as the first order thinks; else the write, for the moment of another COMMIT. So
@@ -239,6 +241,7 @@ def test_the_focus_stays_on_a_bar_while_orders_arrive(page, shop):
     assert page.driver.execute_script(key) == focused
 
 
+@pytest.mark.long
 def test_what_fits_is_no_wider_than_its_place(page, shop):
     shop.strategy("read-write", think_ms=50)
     for count in range(1, 7):
@@ -314,6 +317,7 @@ def test_the_whole_sale_is_seen_after_a_load(page):
     assert wide() > 1, "a zoom still works"
 
 
+@pytest.mark.long
 def test_the_witness_opens_in_steps(page, shop):
     shop.strategy("read-write", think_ms=400)
     shop.reset(1, 1)
@@ -381,6 +385,7 @@ looks.observe({ type: "resource" });
 """
 
 
+@pytest.mark.long
 def test_a_new_order_is_seen_soon_with_a_thousand_traces(page, shop):
     """The goal is half a second: 450 ms until the page asks, and 50 ms until it has drawn the order. The best of several orders must meet
     the first limit on any machine. On a slow machine the page may need ten times as long to draw."""

@@ -31,6 +31,7 @@ def search_redis_lock(at):
     return page
 
 
+@pytest.mark.long
 def test_a_step_ends_what_a_search_said(at):
     page = search_redis_lock(at)
     page.click("expire-A")
@@ -42,12 +43,14 @@ def test_a_step_ends_what_a_search_said(at):
     assert "Sold 2 of 1" in page.text("result") and page.text("found") == ""
 
 
+@pytest.mark.long
 def test_another_fault_ends_what_a_search_said(at):
     page = search_redis_lock(at)
     page.choose("faults", "expire")
     assert page.text("found") == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", ["read-write s=1 q=1,1 A>read B>end A>end", "redis-lock s=2 q=1,1"])
 def test_another_address_ends_what_a_search_said(at, other):
     page = search_redis_lock(at)
@@ -55,6 +58,7 @@ def test_another_address_ends_what_a_search_said(at, other):
     assert page.text("found") == ""
 
 
+@pytest.mark.long
 def test_another_strategy_ends_what_a_search_said(at):
     page = search_redis_lock(at)
     page.apply_strategy("read-write")
@@ -62,6 +66,7 @@ def test_another_strategy_ends_what_a_search_said(at):
     assert page.text("found") == ""
 
 
+@pytest.mark.long
 def test_what_was_found_is_said_along_its_schedule_alone(at):
     page = at("read-write s=1 q=1,1")
     search(page, "schedules oversell: 2 orders in one process, stock 1, no fault.")
@@ -76,6 +81,7 @@ def test_what_was_found_is_said_along_its_schedule_alone(at):
     assert page.text("found") == ""
 
 
+@pytest.mark.long
 def test_the_verdict_is_above_the_orders_and_seen(at):
     page = at("read-write s=1 q=1,1 A>read")
     page.size(1280, 720)
@@ -89,6 +95,7 @@ def test_the_verdict_is_above_the_orders_and_seen(at):
     assert 0 <= top and bottom <= min(720, lanes), "it is seen together with the orders"
 
 
+@pytest.mark.long
 def test_an_address_that_comes_during_a_search_is_shown(at):
     page = at("redis-fenced s=1 q=1,1")
     page.click("find")
@@ -100,6 +107,7 @@ def test_an_address_that_comes_during_a_search_is_shown(at):
     page.wait(lambda: "A has bought" not in page.text("told"), "a step back")
 
 
+@pytest.mark.long
 def test_an_answer_goes_with_the_reading_that_it_is_about(at):
     page = at("read-write s=1 q=1,1 A>read")
     page.press("2")
@@ -116,6 +124,7 @@ def test_an_answer_goes_with_the_reading_that_it_is_about(at):
     assert page.text("answer") == "", "B has read nothing"
 
 
+@pytest.mark.long
 def test_safe_is_no_proof_and_fencing_is_searched_with_its_fault(at):
     page = at("redis-fenced s=1 q=1,1")
     assert page.text("why").endswith("Safe: no test has found an oversell, also with faults; a test is not a proof.")

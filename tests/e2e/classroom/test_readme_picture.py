@@ -73,6 +73,7 @@ def picture(page, number):
     page.keep(f"lost-update-{number}")
 
 
+@pytest.mark.long
 def test_readme_picture_is_its_schedule(page, shop):
     schedule = re.search(r"--replay '(.*)'", (ROOT / "README.md").read_text())[1]
     open_steps(page, shop, schedule)

@@ -93,6 +93,7 @@ def test_a_second_process_defeats_the_mutex_and_its_orders_are_shown(shop):
     assert set(witness) <= known, f"{witness} is in no trace"
 
 
+@pytest.mark.long
 def test_one_at_a_time_and_cancelled_without_a_trace(shop):
     product = shop.product()
     before = shop.get("/strategy").json
@@ -109,6 +110,7 @@ def test_one_at_a_time_and_cancelled_without_a_trace(shop):
     assert again == run + 1 and ended(shop, again)[0]["state"] == "done"
 
 
+@pytest.mark.long
 def test_products_take_turns(services, database):
     """Who asks for one run after the other comes after everybody who has asked meanwhile."""
     service = services.start(database)

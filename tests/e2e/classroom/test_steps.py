@@ -181,6 +181,7 @@ def test_the_notation_goes_there_and_back(shop):
     assert witness["explanation"] in replayed.stdout
 
 
+@pytest.mark.long
 def test_find_me_an_oversell(shop):
     found = shop.post("/steps/search", SEARCH).json
     assert found["verdict"] == "oversold-as-expected"  # the search ends after 1.5 s, on a slow machine before it is complete
@@ -198,6 +199,7 @@ def test_find_me_an_oversell(shop):
 # ── nobody disturbs anybody ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_side_by_side_they_do_not_disturb_one_another(shop):
     """Six at once, in the middle of orders that hold locks, while the shop itself sells under the same strategy."""
     product, wrong = shop.product(stock=1_000_000), []
@@ -365,6 +367,7 @@ def test_without_a_lock_server(services, database):
     assert service.post("/steps", SEARCH).status == 200
 
 
+@pytest.mark.long
 def test_without_postgresql(services, database):
     nowhere = "postgresql://nobody@127.0.0.1:1/nothing"
     service = services.start(nowhere, ready=False)
@@ -373,6 +376,7 @@ def test_without_postgresql(services, database):
         assert (reply.problem, reply.json["backend"]) == ("backend-unavailable", "postgresql"), str(reply)
 
 
+@pytest.mark.long
 def test_searches_leave_an_explorer_for_steps(shop):
     """Of three at once one waits for another one's end, and steps go on meanwhile."""
     slow = {"schedule": "redis-lock s=1 q=1,1", "faults": "expire"}

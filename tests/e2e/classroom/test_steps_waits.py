@@ -33,6 +33,7 @@ def has(holder):
     return [holder], f"waits for the lock, which {holder} has"
 
 
+@pytest.mark.long
 def test_every_lock_strategy_with_two_and_three_orders(shop):
     tried = set()
     for name in (row["name"] for row in shop.get("/strategies").json["strategies"] if row["lock"]):
@@ -72,6 +73,7 @@ def test_a_queue_without_the_one_before(shop, name):
     assert order(steps(shop, state["schedule"] + " A>end", "C>end"), "C")["outcome"] == "created"
 
 
+@pytest.mark.long
 def test_servers_that_have_forgotten_the_first_holder(shop):
     state = steps(shop, "redlock s=3 q=1,1,1 A>lock A!restart A!restart", "B>end")
     assert waits(state, "B") == has("A"), "three of five remember it"

@@ -105,6 +105,7 @@ def service(stack, file_services):
                                "--lock-wait-ms", "1000", "--order-timeout-ms", "2000", token=TOKEN)  # fmt: skip
 
 
+@pytest.mark.long
 def test_mutated_streams(service):
     product = service.product(stock=1000000)
     streams, begun, seed, answered = seeds(product), time.monotonic(), 0, 0

@@ -194,6 +194,7 @@ def large_page(hasty):
     return target, size
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_read_is_cut(hasty, large_page):
     """Its sockets are full, so that the replies wait for it; others do not."""
     target, size = large_page
@@ -443,6 +444,7 @@ def test_by_default_another_machine_has_a_quarter_of_the_connections(services, d
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.long
 def test_silent_connections_of_this_machine_keep_their_places_for_a_short_time(services, database):
     """The connections of this machine have no limit, but a silent one is closed. A client that came too late is then
     served, without another try."""

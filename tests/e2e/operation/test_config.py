@@ -129,6 +129,7 @@ def test_a_bad_value_in_the_environment(flags):
         assert flags[flag] in err and "valid" in err, err
 
 
+@pytest.mark.long
 def test_the_environment_counts(services, database):
     service = services.start(database, env={"STRATEGY": "optimistic", "THINK_MS": "3", "LOCK_WAIT_MS": "777"})
     now = service.get("/strategy").json

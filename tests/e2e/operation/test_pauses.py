@@ -135,6 +135,7 @@ def test_an_order_that_sleeps_beyond_its_lease(shops):
         assert (first[name].status, second[name].problem) == (201, "sold-out"), f"{name}: {first[name]}, {second[name]}"
 
 
+@pytest.mark.long
 def test_a_lock_whose_connection_is_ended(shops):
     """lock-row: its backend is terminated under its holder, whose order goes on over another connection."""
     one, two = shops

@@ -137,6 +137,7 @@ def test_refused_for_a_while(services, proxy):
     expect_back(service)
 
 
+@pytest.mark.long
 def test_once_one_connection_is_back_the_others_do_not_rest(services, proxy):
     """Each worker rests after a failed try. Whoever sees "ready" must not meet a worker that still rests."""
     service = services.start(proxy.url, "--workers", "4")
@@ -166,6 +167,7 @@ def test_it_does_not_hammer_a_server_that_refuses(services, proxy):
     assert tried < 50 + 60 * seconds, f"{tried} connections within {seconds:.1f} s"
 
 
+@pytest.mark.long
 def test_a_server_that_says_nothing_any_more(services, proxy):
     """Half open: no reply, no reset. The order's deadline ends the wait."""
     service = services.start(
@@ -365,6 +367,7 @@ USED_AGAIN = "SELECT pg_current_xact_id()::text::bigint"  # and committed
 NOT_USED_YET = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("next_number", short_only([USED_AGAIN], [USED_AGAIN, NOT_USED_YET]), ids=["used_again", "not_used_yet"])
 @pytest.mark.parametrize("strategy", short_only(["reentrant-mutex"], ["select-for-update", "reentrant-mutex"]))
 def test_the_number_of_a_lost_transaction(services, strategy, next_number):

@@ -160,6 +160,7 @@ def test_an_order_that_has_read_before_the_change(shops, change):
     selling.strategy("atomic-decrement", think_ms=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", short_only([put], [reset, put]), ids=lambda change: change.__name__)
 def test_an_order_that_comes_during_the_change(shops, change):
     """The change has the product's row, and has not committed, when the order comes."""

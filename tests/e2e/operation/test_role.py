@@ -49,6 +49,7 @@ def own(tmp_path):
     own.down()
 
 
+@pytest.mark.long
 def test_the_services_role_owns_the_shops_tables_and_nothing_else(own, services):
     own.up("postgres")
     service = services.start(own.url, "--workers", "4")

@@ -84,6 +84,7 @@ def number_of_orders(url, product):
     return int(psql(url, f"SELECT count(*) FROM order_item WHERE product_id = {product}")[0][0])
 
 
+@pytest.mark.long
 def test_an_order_that_waits_for_a_lock_is_answered(services, database):
     service = services.start(database, "--workers", "2", "--lock-wait-ms", "5000")
     product = service.product()
@@ -151,6 +152,7 @@ def test_while_it_drains_nothing_more_is_accepted(services, database):
     assert number_of_orders(database, product) == 1
 
 
+@pytest.mark.long
 def test_a_lock_that_is_waited_for_by_hand_is_not_a_slow_client(services, database):
     """Nobody releases the lock in time: that wait is cut off, and the log blames nobody else for it."""
     other, service = services.start(database), services.start(database, "--order-timeout-ms", "500")
@@ -167,6 +169,7 @@ def test_a_lock_that_is_waited_for_by_hand_is_not_a_slow_client(services, databa
     assert holding.result().status == 200 and "by hand" not in other.log, other.log
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_read_its_answer_is_named_in_the_log(services, database):
     """The answers are ready and fill the sockets. Nothing else is blamed for the long end."""
     service = services.start(database, "--order-timeout-ms", "100", "--request-timeout-ms", "600000")
@@ -185,6 +188,7 @@ def test_a_client_that_does_not_read_its_answer_is_named_in_the_log(services, da
     assert "did not read their replies" in service.log and "had no reply" not in service.log, service.log
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_hand", short_only([True], [False, True]))
 def test_calls_that_still_wait_after_the_drain_are_refused(services, database, by_hand):
     """Two threads read, and each read waits for a locked table. The end does not take as long as forty of these waits,
@@ -318,6 +322,7 @@ def test_killed_under_load(services, database, strategy):
     assert survivor.order(product).status == 201
 
 
+@pytest.mark.long
 def test_it_leaks_nothing_worth_speaking_of(services, database):
     """Ten thousand requests later it is as large as it was after the first thousand."""
     service = services.start(database, "--workers", "4")

@@ -28,6 +28,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", short_only(["one-at-a-time", "combined"], CASES))
 def test_changes_under_load(services, database, case):
     strategy, clients, flags = CASES[case]
@@ -99,6 +100,7 @@ def test_a_sandbox_that_another_learner_gets(services, database):
     assert (audit["initial"], audit["orders"], audit["balanced"]) == (100, 0, True), f"{audit}"
 
 
+@pytest.mark.long
 def test_changes_that_overlap(services, database):
     """Many clients reset and switch at the same time, again and again: orders are placed between the changes."""
     service = services.start(database, "--strategy", "select-for-update", "--order-timeout-ms", "60000")

@@ -8,6 +8,7 @@ from basics import REPLY_S
 from lab import Background, hammer, holding, number, psql, terminate_sessions, together, wait_until, waiting_backends
 
 
+@pytest.mark.long
 def test_a_product_that_was_never_sold(shop):
     product = shop.product(stock=7)
     audit = shop.audit(product)

@@ -210,6 +210,7 @@ def test_a_row_that_stays_locked_is_busy_for_all(held):
     expect_all_busy(service, product, crowd, row, seconds=0.7)
 
 
+@pytest.mark.long
 def test_a_wait_is_the_orders_own(held):
     """Who came later waits on where the first one's wait is over."""
 
@@ -303,6 +304,7 @@ def test_a_batch_whose_connection_breaks(held):
     assert (audit["orders"], audit["balanced"]) == (1, True), f"{audit}"
 
 
+@pytest.mark.long
 def test_connections_that_break_under_load(services, database):
     """Whoever was told of an order has it; nobody else has one. (With an event, clients go on whatever they are told.)"""
     service = services.start(database, "--strategy", "batched", "--workers", 4)

@@ -202,6 +202,7 @@ def test_an_order_that_is_cancelled_in_the_middle(held, strategy):
     expect_balanced(service, product, told([reply for reply in replies if reply.status == 201]), 1000)
 
 
+@pytest.mark.long
 def test_slow_commits_do_not_add_up(services, database):
     """PostgreSQL has no time limit for a commit. Orders that were sent behind slow ones get an answer soon after their deadline."""
     commit_s = deadline_s = 4
@@ -226,6 +227,7 @@ def test_slow_commits_do_not_add_up(services, database):
     assert created <= stored(database, product)
 
 
+@pytest.mark.long
 def test_a_lost_commit_is_settled_before_the_next_order_begins(services, database):
     """On a connection that transfers nothing any more, the lost order's session still holds the row. The order behind it does not
     wait for that row until its own deadline."""
@@ -365,6 +367,7 @@ def test_a_row_that_stays_locked(held, strategy):
     expect_all_busy(service, product, crowd, row, seconds=0.7)
 
 
+@pytest.mark.long
 @in_turn
 def test_deadlines_pass_while_orders_wait(held, strategy):
     """Orders that come one after the other at a row that stays locked: each gets an answer, and nothing was sold."""

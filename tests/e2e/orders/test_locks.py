@@ -47,6 +47,7 @@ def test_one_holds_and_the_other_waits(shop, lock):
     at_any_speed(two_hold)
 
 
+@pytest.mark.long
 def test_a_client_that_hangs_up_does_not_end_its_hold(shop):
     """Neither while it holds nor while it waits: the lock is released when the hold is over, and not before."""
 
@@ -137,6 +138,7 @@ def test_a_service_that_shuts_down_lets_go(services, database):
     assert held.result().json["held_ms"] < 60000
 
 
+@pytest.mark.long
 def test_a_wait_for_a_lock_does_not_hold_up_the_end(services, database):
     one, other = (services.start(database, "--order-timeout-ms", "1000") for _ in range(2))
     held = Background(lambda: hold(other, "redis-lock", hold_ms=600000))

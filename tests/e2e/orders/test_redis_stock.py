@@ -483,6 +483,7 @@ def test_forgotten_scripts(shop):
         assert settled(shop, product)["balanced"]
 
 
+@pytest.mark.long
 def test_a_stock_that_was_tampered_with_is_repaired(shop):
     product = shop.product(stock=10, kind="redis")
     server, prefix = client_of(shop)

@@ -259,6 +259,7 @@ def numbers(state, calls, sample, seed):
     return sorted(random.Random(seed).sample(range(1, calls + 1), size))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", short_only({"redis-stock", "redis-fenced"}.intersection(TORTURED), TORTURED))
 def test_each_call_fails_in_turn(services, database, folder, strategy):
     victim = Victim(services, database, folder, strategy)

@@ -289,6 +289,7 @@ def test_switching_all_the_time_loses_no_answer(services, database):
     assert set(audit["strategies"]) >= {"mutex", "select-for-update", "optimistic"}, f"{audit}"
 
 
+@pytest.mark.long
 def test_a_switch_that_is_refused_changes_nothing(services, database):
     """The order before it does not end in time: lock-busy, and the strategy is the old one."""
     wait_ms, think_ms = 1000, 10000
@@ -399,6 +400,7 @@ def test_after_an_unsafe_strategy_a_reset_makes_the_books_right_again(services, 
     expect_balanced(service, product, hammer([service], product), 10)
 
 
+@pytest.mark.long
 def test_check_constraint_leaves_nothing_switched_on(shop):
     """Its CHECK is for its own orders; the next strategy of the product is as unprotected as it says."""
     product = shop.product(stock=1)

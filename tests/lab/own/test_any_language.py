@@ -74,6 +74,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", short_only([MISTAKES[1], MISTAKES[3]], MISTAKES), ids=lambda case: f"{case[0]} {case[2]}")
 def test_a_file_that_cannot_be_loaded(tmp_path, case):
     language, text, sentence = case

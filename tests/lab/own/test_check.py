@@ -71,6 +71,7 @@ OTHERS = [(language, *case) for language in ("node", "java") for case in VERDICT
 CASES = [("python", *case) for case in VERDICTS] + short_only([case for case in OTHERS if case[1] in ("naive", "statement")], OTHERS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, case)))
 def test_the_verdict_on_a_sample(case):
     """SETNX with an expiry breaks only when the lease ends too early, which load shows if the lease is shorter than an order."""
@@ -162,6 +163,7 @@ def fake(tmp_path):
     return write
 
 
+@pytest.mark.long
 def test_a_right_service_and_every_format(fake, tmp_path):
     """Three runs, more of the service's processes than the one that was started, and JUnit's XML."""
     path = fake(start=["sh", "-c", "sleep 3600 & exec /usr/bin/python3 fake.py {port}"])
@@ -182,6 +184,7 @@ def test_a_right_service_and_every_format(fake, tmp_path):
     assert "All runs are clean" in files["table"].read_text() and "clean" in files["html"].read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "changes", "verdict", "note"),
     [
@@ -229,6 +232,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "answers"), [(name, answers) for name in ANSWERS for answers in ANSWERS[name]])
 def test_success_by_content(answering, name, answers):
     """The right service is clean, and the other one is not, in both commands."""
@@ -240,6 +244,7 @@ def test_success_by_content(answering, name, answers):
         assert ran.returncode == int(safe == "0") and verdict in ran.stdout, ran.stdout + ran.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "item"), [("graphql", json.dumps(HAS_ERRORS)), ("redirect", json.dumps(THANKS)), ("async", '202 to "accepted"')])
 def test_an_answer_without_a_meaning_is_no_verdict(answering, name, item):
     """The file does not say which of the answers mean sold: the sentence has what to add, and nobody is blamed."""
@@ -249,6 +254,7 @@ def test_an_answer_without_a_meaning_is_no_verdict(answering, name, item):
     assert ran.returncode == 3 and (name == "async" or f"Add {item}" in ran.stderr), ran.stdout + ran.stderr
 
 
+@pytest.mark.long
 def test_accepted_orders_are_waited_for(answering):
     settled = "SELECT count = 0 FROM product"
     row = check(answering("async", answers={"accepted": [202]}, settled=settled), "--stock", "1", "--requests", "20")[0]
@@ -313,6 +319,7 @@ def test_a_dump_is_loaded(fake, tmp_path):
     assert check(path, "--stock", "20")[0]["verdict"] == "clean"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
@@ -356,6 +363,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_sentence(fake, mistake):
     """It ends by itself, says the file and the line, and shows no password."""
@@ -394,6 +402,7 @@ def test_a_wrong_file_or_command_line(fake, changes, arguments, sentence):
     assert re.search(sentence, errors), errors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", [False, True])
 def test_what_a_service_has_started_is_stopped_as_well(fake, tmp_path, ends):
     """A process that ignores SIGTERM, started by a shell that becomes the service, or that ends at once."""
@@ -437,6 +446,7 @@ def processes_of(folder):
     return found
 
 
+@pytest.mark.long
 def test_a_kill_leaves_no_process_behind(fake, scratch):
     """The stack's own watcher stops the servers, and the kernel the service."""
     with subprocess.Popen([LOADTEST, "check", fake("hang", timeout_ms=600000)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -449,6 +459,7 @@ def test_a_kill_leaves_no_process_behind(fake, scratch):
     wait_until(lambda: not processes_of(scratch), "the servers have ended", seconds=60)
 
 
+@pytest.mark.long
 def test_an_interrupt_stops_everything(fake):
     with subprocess.Popen([LOADTEST, "check", fake("hang", timeout_ms=600000)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           start_new_session=True) as process:  # fmt: skip
@@ -459,6 +470,7 @@ def test_an_interrupt_stops_everything(fake):
     nothing_is_left_of(process.pid)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_prints_what_was_found(fake, tmp_path, number):
     """The probe and the first run have 81 requests; the second one gets 20 answers."""
@@ -481,6 +493,7 @@ DAEMONS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("daemon", DAEMONS)
 def test_what_has_left_the_process_group_is_stopped(fake, daemon, scratch):
     """A daemon has a session, and so a group, that is not its starter's."""
@@ -494,6 +507,7 @@ def test_what_has_left_the_process_group_is_stopped(fake, daemon, scratch):
 # ---- init and the schema ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_init_writes_a_file_to_start_from(tmp_path):
     path = tmp_path / "shop.json"
     ran = loadtest("init", "--out", path)

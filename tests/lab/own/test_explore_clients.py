@@ -248,6 +248,7 @@ def is_complete(found, verdict):
 # ---- pools ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pool", short_only([1], range(1, 11)))
 def test_a_pool_of_each_size(pool):
     """With one connection, the second request waits in the program until the first has ended. 0, a connection for each request: test_explore_own.py."""
@@ -275,6 +276,7 @@ def test_more_requests_than_connections():
 # ---- statements -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_pipeline_is_one_step(services):
     """Up to Sync, nothing of another request comes between its statements. Their COMMIT is a step, as another request may act before it."""
     found = is_complete(result(services, "pipeline"), "clean")
@@ -282,6 +284,7 @@ def test_a_pipeline_is_one_step(services):
     assert result(services, "pipeline", "--replay", "A>end B>end")["counterexample"]["answers"] == [201, 409]
 
 
+@pytest.mark.long
 def test_a_statement_that_is_sent_before_the_answer_to_the_last_one(services):
     """It waits for its turn all the same."""
     found = is_complete(result(services, "two-pipelines"), "oversold")
@@ -322,6 +325,7 @@ def test_a_rollback_after_the_answer(services):
     assert [step["text"].split()[0] for step in found["counterexample"]["steps"]] == ["UPDATE", "INSERT", "COMMIT", "UPDATE", "UPDATE"], found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("pause", "replay"), [(3, ["--replay", "A>1 B>end A>end"]), (1.2, [])])
 def test_a_pause_before_a_retry(services, pause, replay):
     """A request that sleeps is not stuck. The search does not know when it wakes, so it says that it left schedules out. On a slow machine, where a
@@ -354,6 +358,7 @@ def test_prepared_statements(tmp_path, protection, verdict):
         assert texts[0] == "SELECT count FROM product WHERE id = $1 [1]" and texts[-1] == "COMMIT", texts
 
 
+@pytest.mark.long
 def test_numbers_that_are_drawn_in_blocks(services):
     """Only some runs have a nextval, which is no step."""
     found = is_complete(result(services, "numbers-in-blocks"), "clean")
@@ -442,6 +447,7 @@ def test_a_real_server_with_tls_and_scram(real, tmp_path):
     is_complete(result(path, "decrement"), "clean")
 
 
+@pytest.mark.long
 def test_a_real_server_that_insists_on_tls(real, tmp_path):
     stack, url = real
     with_tls(stack, "hostssl")

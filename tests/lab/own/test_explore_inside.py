@@ -141,6 +141,7 @@ def service(folder, more, **env):
                      env={"PORT": "{port}", "DATABASE_URL": "{postgres}", "STATEMENT": "", "PROTECTION": ""} | env)  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", STATEMENTS)
 def test_inside_a_statement(tmp_path, which):
     sample_needs("python")
@@ -156,6 +157,7 @@ def test_inside_a_statement(tmp_path, which):
     assert verdict != "not-explored" or "Run loadtest check as well" in ran.stdout, ran.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("way", "word"), [("pool", "in the transaction of another request"), ("session-lock", "The requests shared a connection")])
 def test_two_requests_share_a_connection(tmp_path, way, word):
     sample_needs("python")
@@ -170,6 +172,7 @@ def test_two_requests_share_a_connection(tmp_path, way, word):
     assert again["verdict"] == found["verdict"], again
 
 
+@pytest.mark.long
 def test_a_request_that_keeps_its_connection(tmp_path):
     """The other one waits, and the output says that they never took turns on a connection."""
     sample_needs("python")
@@ -182,6 +185,7 @@ def test_a_request_that_keeps_its_connection(tmp_path):
 HANGS = "its transaction is open and keeps its locks; 'UPDATE product SET count = count - 1 WHERE id = 1 AND count >= 1' ran last in it"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("command", "pool"), [("check", 3), ("check", 1), ("explore", 1)])
 def test_requests_that_wait_for_a_second_connection(tmp_path, command, pool):
     sample_needs("python")

@@ -86,6 +86,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_a_sentence(tmp_path, mistake):
     sample_needs("python")
@@ -100,6 +101,7 @@ def test_a_mistake_is_a_sentence(tmp_path, mistake):
     nothing_is_left_of(process.pid)
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_a_request_that_never_answers(tmp_path):
     """It waits neither for timeout_ms nor for the request."""
     sample_needs("python")

@@ -136,6 +136,7 @@ def test_a_service_that_oversells(language, pool):
     assert books == [(0, 1), (0, 2)], shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protection", short_only(["for-update"], ["for-update", "statement", "decrement"]))
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_service_whose_database_protects_the_stock(language, protection):
@@ -170,6 +171,7 @@ def test_the_time_while_a_request_is_held_is_not_the_services(tmp_path):
     assert json.loads(ran.stdout)["counterexample"]["answers"] == [201, 409, 409], ran.stdout
 
 
+@pytest.mark.long
 def test_a_service_that_does_not_use_the_gate(tmp_path):
     shop = json.loads(SAMPLE.read_text(encoding="utf-8"))
     shop["start"] = ["/usr/bin/python3", "-m", "http.server", "--bind", "127.0.0.1", "{port}"]
@@ -180,6 +182,7 @@ def test_a_service_that_does_not_use_the_gate(tmp_path):
     assert ran.returncode == 3 and "no statement has come through the gate" in ran.stderr, ran.stderr
 
 
+@pytest.mark.long
 def test_a_saved_schedule_fails_until_the_service_is_right(tmp_path):
     """It is one command with an exit status, for the build of the service."""
     found = explore("naive", "--save", tmp_path / "schedules", "--show", 2)
@@ -263,6 +266,7 @@ def test_no_word_belongs_to_a_flag():
             test_the_file_says_what_is_explored([flag, "one.sql"], " FILE.spec")
 
 
+@pytest.mark.long
 def test_a_reader_that_closes_the_output_early_is_named():
     """The pipe is smaller than the counterexamples, so the command cannot write them all."""
     command = [BUILD / "loadtest", "explore", SAMPLE, "--env", "PROTECTION=naive", "--max-schedules", "20", "--show", "10"]
@@ -274,6 +278,7 @@ def test_a_reader_that_closes_the_output_early_is_named():
     assert re.fullmatch("loadtest: cannot write the output: (Broken pipe|the program that reads it has closed the pipe, or the disk is full)\n", errors), errors
 
 
+@pytest.mark.long
 def test_a_program_that_works_does_not_wait(tmp_path):
     """Its statement comes late, as on a busy machine. If it counted as waiting, the statement of another request would be taken for its own."""
     ran = explore("works-at-times", description=extended(tmp_path, SERVICES))
@@ -288,24 +293,28 @@ def test_a_program_that_waits_without_a_pause_waits(tmp_path):
     assert ran.returncode == 0 and "Every schedule of 2 requests is clean." in ran.stdout, ran.stdout + ran.stderr
 
 
+@pytest.mark.long
 def test_a_new_connection_is_asked_for_more(tmp_path):
     """While another request waits for the only free connection, it is told whose a statement is by what one request alone sends."""
     ran = explore("ping-first", pool=2, description=extended(tmp_path, SERVICES))
     assert ran.returncode == 0 and "they never took turns on it" in " ".join(ran.stdout.split()), ran.stdout + ran.stderr
 
 
+@pytest.mark.long
 def test_two_programs_that_sleep_before_their_first_statements_are_not_stuck(tmp_path):
     """Which of them wakes first is not known, so the search may end with a problem instead of a verdict."""
     ran = explore("sleeps-at-times", description=extended(tmp_path, SERVICES))
     assert ran.returncode in (0, 3) and "stuck" not in ran.stdout and "NOT clean" not in ran.stdout, ran.stdout + ran.stderr
 
 
+@pytest.mark.long
 def test_a_repetition_that_differs_is_named_beside_clean(tmp_path):
     ran = explore("seldom-another", description=extended(tmp_path, SERVICES))
     assert "! 1 repetition sent other statements than before, and ran again." in ran.stdout, ran.stdout + ran.stderr
     assert "Every schedule of 2 requests is clean, as long as the requests send what they sent the first time." in ran.stdout, ran.stdout
 
 
+@pytest.mark.long
 def test_a_result_is_stored_and_printed_again(tmp_path):
     junit, stored = tmp_path / "junit.xml", tmp_path / "result.json"
     ran = explore("statement", "--export-junit", junit, "--export-json", stored)

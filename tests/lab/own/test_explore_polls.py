@@ -172,6 +172,7 @@ def test_a_right_lock_ends_the_search(services, protection):
     assert "did not give up" in polls(found)[0], found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("protection", "verdict"), [("early", "oversold"), ("kept", "stuck")])
 def test_a_broken_release(services, protection, verdict):
     found = searched(services, protection)
@@ -200,17 +201,20 @@ def test_a_service_that_goes_on_without_the_lock(services):
     assert replayed.returncode == 1 and "NOT clean" in replayed.stdout, replayed.stdout + replayed.stderr
 
 
+@pytest.mark.long
 def test_the_poll_that_goes_on_is_named(services):
     """The other one, which gives up, comes first."""
     found = searched(services, "three-tries-then-lease", "--max-schedules", 30)
     assert "'', now())" in polls(found)[0], found
 
 
+@pytest.mark.long
 def test_an_optimistic_retry_is_no_lock(services):
     found = searched(services, "optimistic")
     assert found["verdict"] == "clean" and found["complete"] and not polls(found), found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protection", ["tries-for-ever", "old-version"])
 def test_a_buyer_who_is_never_answered(services, protection):
     found = searched(services, protection)

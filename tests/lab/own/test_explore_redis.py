@@ -201,6 +201,7 @@ def sample(language):
 LANGUAGES = short_only(["python"], ["python", "node", "java"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protection", ["redis-setnx", "redis-fenced"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_lock_in_redis(language, protection):
@@ -209,6 +210,7 @@ def test_a_lock_in_redis(language, protection):
     assert is_clean(found) and found["polls_on"] and 10 <= found["schedules"] <= 20, found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protection", short_only(["redis-setnx"], ["redis-setnx", "redis-lock"]))
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_lock_that_expires(language, protection):
@@ -220,6 +222,7 @@ def test_a_lock_that_expires(language, protection):
     assert fault["text"] == "(fault: the key expires) lock:1" and fault["answer"] == "", fault
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_row_refuses_an_order_whose_lock_has_ended(language):
     found = result(sample(language), "redis-fenced", "--faults", "expire", "--max-schedules", ENOUGH)
@@ -231,6 +234,7 @@ def test_the_row_refuses_each_such_order():
     assert is_clean(result(sample("python"), "redis-fenced", "--faults", "expire"))
 
 
+@pytest.mark.long
 def test_a_key_without_expiry_is_named(services):
     found = result(services, "without-expiry", "--faults", "expire")
     assert is_clean(found) and "--expire-key" in found["warnings"][0], found
@@ -241,6 +245,7 @@ def test_a_key_without_expiry_is_named(services):
     assert counterexample(found, "oversold") and warnings_without_polls(found) == [], found
 
 
+@pytest.mark.long
 def test_a_schedule_with_a_fault_is_replayed(tmp_path):
     options = ("--faults", "expire", "--max-schedules", ENOUGH, "--save", tmp_path)
     found = explore(sample("python"), "redis-setnx", *options)
@@ -259,6 +264,7 @@ def test_a_schedule_with_a_fault_is_replayed(tmp_path):
 # ---- races and waiting ------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("wrong", "right"), [("counts", "decrements"), ("watches-nothing", "optimistic")])
 def test_a_race_in_redis(services, wrong, right):
     shown = counterexample(result(services, wrong), "oversold")
@@ -288,6 +294,7 @@ def test_requests_that_share_a_connection(services):
 # ---- crashes and lost answers -----------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["crash", "cut"])
 @pytest.mark.parametrize("protection", short_only(["for-update"], ["for-update", "statement", "redis-fenced"]))
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -314,6 +321,7 @@ def test_a_transaction_of_redis_ends_with_a_crash(services):
     assert is_clean(found) and found["warnings"] == [], found
 
 
+@pytest.mark.long
 def test_a_holder_that_crashes(services):
     """Without an expiry nobody gets the lock any more. With one, time passes when nothing else can happen."""
     assert counterexample(result(services, "without-expiry", "--faults", "crash"), "stuck")
@@ -356,6 +364,7 @@ def server(tmp_path):
         process.wait(timeout=START_S)
 
 
+@pytest.mark.long
 def test_the_keys_of_a_real_redis_stay(server, services, tmp_path):
     """Nothing resets what the first schedule has left in it, so the service finds it sold out."""
     url = server()
@@ -368,6 +377,7 @@ def test_the_keys_of_a_real_redis_stay(server, services, tmp_path):
     assert is_clean(result(described(tmp_path, redis=url), "redis-setnx")) and client.get("mine") == b"1"
 
 
+@pytest.mark.long
 def test_a_redis_that_cannot_be_held(server, services, tmp_path):
     shutil.copy(services.parent / "shop.py", tmp_path)
     for url, words in [

@@ -69,6 +69,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_psql_prints_the_same(two, script):
     own, gated = (psql(url, SCRIPTS[script]) for url in two)
@@ -86,6 +87,7 @@ def test_a_cancel_request_reaches_the_server(two):
             assert "canceling statement due to user request" in process.communicate(timeout=START_S)[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["simple", "extended", "prepared"])
 def test_pgbench_does_the_same(two, mode, tmp_path):
     """One client and a fixed seed: the rows that it leaves are the same. The second script is a pipeline."""
@@ -172,6 +174,7 @@ class Same {
 """
 
 
+@pytest.mark.long
 def test_jdbc_gets_the_same(two, tmp_path):
     """Batches, server-side prepared statements after five executions, rows in binary and in portions."""
     sample_needs("java")

@@ -43,11 +43,13 @@ def assert_spelled(ran, spelled):
     assert spelled in printed, printed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["table", "markdown"])
 def test_statements_and_answers_of_a_service(shop, form):
     assert_spelled(explore(shop, "none", "--format", form), "\\u009B")
 
 
+@pytest.mark.long
 def test_answers_of_a_loaded_service(shop):
     assert_spelled(loadtest("check", shop, "--requests", "20", "--stock", "5", "--env", "PROTECTION=none"), "\\x1B[2J\\u009B")
 
