@@ -45,6 +45,44 @@ static void limit_preemptions(struct choice_point *point, const struct choice_po
             point->transitions[point->count++] = all.transitions[i];
 }
 
+/* ---- sleep sets -------------------------------------------------------------------------------------------------- */
+
+/* A bound counts preemptions, which differ between schedules that are otherwise the same; and samples are weighed by all. */
+static bool reduces(const struct search *search, const struct program *program)
+{
+    return program->footprint && search->bound == NO_BOUND && !search->samples;
+}
+
+/* Lets CANDIDATE sleep at POINT, after TAKEN with its FOOTPRINT, if it is enabled there and nothing that it reads has changed. */
+static void let_sleep(struct choice_point *point, const struct sleeper *candidate, struct transition taken,
+                      const struct footprint *footprint)
+{
+    size_t at = 0;
+    while (at < point->count &&
+           memcmp(&point->transitions[at], &candidate->transition, sizeof candidate->transition) != 0)
+        at++;
+    if (at == point->count || candidate->transition.actor == taken.actor ||
+        footprints_meet(&candidate->footprint, footprint))
+        return;
+    point->count--;
+    memmove(&point->transitions[at], &point->transitions[at + 1],
+            (point->count - at) * sizeof point->transitions[0]);
+    point->sleepers[point->sleeper_count++] = *candidate;
+}
+
+/* What slept before, and what was tried there, sleeps at POINT as well. */
+static void keep_asleep(struct choice_point *point, const struct choice_point *before)
+{
+    const struct transition taken = before->transitions[before->taken];
+    const struct footprint *footprint = &before->footprints[before->taken];
+    for (size_t i = 0; i < before->sleeper_count; i++)
+        let_sleep(point, &before->sleepers[i], taken, footprint);
+    for (size_t i = 0; i < before->taken; i++) {
+        const struct sleeper tried = {before->transitions[i], before->footprints[i]};
+        let_sleep(point, &tried, taken, footprint);
+    }
+}
+
 /* ---- sampling ------------------------------------------------------------------------------------------------- */
 
 /* Uniform over interleavings: of the interleavings of m and n transitions, the share m / (m + n) begins with one of the m. */
@@ -96,6 +134,8 @@ static bool visit_choice_point(struct search *search, const struct program *prog
     if (search->bound != NO_BOUND)
         limit_preemptions(&now, level > 0 ? point - 1 : NULL, search->bound);
     search->cut |= now.count < count;
+    if (reduces(search, program) && level > 0)
+        keep_asleep(&now, point - 1);
     if (level < search->depth) {
         bool is_same = point->fingerprint == now.fingerprint &&
                        same_transitions(point, now.transitions, now.count);
@@ -132,6 +172,17 @@ static void advance(struct search *search)
         search->path[search->depth - 1].taken++;
 }
 
+/* All that is enabled at LEVEL sleeps. */
+static enum search_outcome prune(struct search *search, const struct program *program, size_t level)
+{
+    search->length = level;
+    search->pruned++;
+    if (!program->stop(program->self))
+        return fail(search, SEARCH_FAILED, "the schedule did not end");
+    advance(search);
+    return SEARCH_PRUNED;
+}
+
 enum search_outcome search_run(struct search *search, const struct program *program)
 {
     struct transition transitions[ENABLED_MAX];
@@ -147,8 +198,13 @@ enum search_outcome search_run(struct search *search, const struct program *prog
             return fail(search, SEARCH_FAILED, "a schedule did not end");
         if (!visit_choice_point(search, program, level, transitions, count))
             return fail(search, SEARCH_DIFFERS, "the same steps did not lead to the same events");
-        if (!program->apply(program->self, search->path[level].transitions[search->path[level].taken]))
+        struct choice_point *point = &search->path[level];
+        if (point->count == 0)
+            return prune(search, program, level);
+        if (!program->apply(program->self, point->transitions[point->taken]))
             return fail(search, SEARCH_FAILED, "a step could not be run");
+        if (reduces(search, program))
+            program->footprint(program->self, &point->footprints[point->taken]);
         level++;
     }
     if (level < search->depth && !search->samples)

@@ -2,10 +2,14 @@
  * runs each schedule from the start, along the choices of the one before up to the deepest point where a transition is
  * still untried (Godefroid's VeriSoft, POPL 1997). With a bound it leaves out schedules that preempt an actor more often
  * (Musuvathi and Qadeer's CHESS: "Iterative context bounding", PLDI 2007). It can also sample schedules at random.
+ * With footprints it runs one schedule of all that differ only in the sequence of transitions that do not meet: a transition
+ * that was tried at a point sleeps below its later siblings until one comes that meets it (Godefroid's sleep sets, "Using
+ * partial orders to improve automatic verification methods", CAV 1990).
  * Nothing here knows what an actor does; tests search toy programs. One thread. */
 #ifndef OVERSELL_LOADTEST_SEARCH_DEPTH_FIRST_SEARCH_H
 #define OVERSELL_LOADTEST_SEARCH_DEPTH_FIRST_SEARCH_H
 
+#include "loadtest/search/footprint.h"
 #include "loadtest/search/pct_scheduler.h"
 
 #include <stdbool.h>
@@ -35,11 +39,25 @@ struct program {
     /* A hash of all events so far, equal in every run of the same transitions. NULL: only the enabled transitions are
      * compared between runs. */
     uint64_t (*fingerprint)(void *self);
+    /* What the transition that was applied last has read and written, with all that it let happen, such as the statement of
+     * another actor that waited for it. NULL: every schedule is run, also if only transitions that do not meet change places. */
+    void (*footprint)(void *self, struct footprint *ret_footprint);
+    /* Called instead of END: from here on the schedule would only repeat others. NULL if FOOTPRINT is. */
+    bool (*stop)(void *self);
+};
+
+/* A transition that need not be tried, since all that it leads to has run. */
+struct sleeper {
+    struct transition transition;
+    struct footprint footprint;
 };
 
 /* One state of the current schedule, with the transitions that can be tried there. */
 struct choice_point {
     struct transition transitions[ENABLED_MAX];
+    struct footprint footprints[ENABLED_MAX]; /* of those that have been tried */
+    struct sleeper sleepers[ENABLED_MAX];     /* enabled as well */
+    uint8_t sleeper_count;
     uint8_t count, taken; /* how many there are, and the index of the one that is tried now */
     uint8_t enabled;      /* how many there would be without a bound */
     uint8_t preemptions;  /* of the schedule, before this point */
@@ -57,6 +75,7 @@ struct search {
     size_t depth;    /* number of choices that the next schedule repeats */
     bool done;       /* no further schedule */
     bool cut;        /* the bound has left schedules out */
+    uint64_t pruned; /* schedules that were stopped */
     struct choice_point path[DEPTH_MAX];
     size_t length; /* of the last schedule */
     char error[160];
@@ -65,6 +84,7 @@ struct search {
 enum search_outcome {
     SEARCH_RAN,  /* one more schedule has run */
     SEARCH_DONE, /* none was left */
+    SEARCH_PRUNED, /* it was stopped, since the rest would repeat others */
     SEARCH_DIFFERS, /* not reproducible: the same transitions led to other events than before; never for samples */
     SEARCH_DOUBTFUL, /* it ran, but the program doubts the result */
     SEARCH_FAILED,   /* the program returned false, or the schedule has no end */

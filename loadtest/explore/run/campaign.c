@@ -115,9 +115,14 @@ static bool again(void *self, enum search_outcome why)
 static bool search_once(struct run *run)
 {
     struct campaign *campaign = run->campaign;
-    const struct program program = {&campaign->execution,  execution_start,      execution_enabled,
-                                    execution_apply,       execution_end,        execution_remaining,
-                                    execution_is_doubtful, execution_fingerprint};
+    const struct program program = {.self = &campaign->execution,
+                                    .start = execution_start,
+                                    .enabled = execution_enabled,
+                                    .apply = execution_apply,
+                                    .end = execution_end,
+                                    .remaining = execution_remaining,
+                                    .is_doubtful = execution_is_doubtful,
+                                    .fingerprint = execution_fingerprint};
     const struct search_caller caller = {run, run->until_us, goes_on, ran, again};
     run->tries = 0;
     switch (run_search(&campaign->search, &program, &caller)) {

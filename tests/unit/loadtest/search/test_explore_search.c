@@ -87,7 +87,14 @@ static struct search search;
 
 static enum search_outcome run(struct toy *toy)
 {
-    const struct program program = {toy, start, enabled, apply, end, remaining, is_doubtful, fingerprint};
+    const struct program program = {.self = toy,
+                                    .start = start,
+                                    .enabled = enabled,
+                                    .apply = apply,
+                                    .end = end,
+                                    .remaining = remaining,
+                                    .is_doubtful = is_doubtful,
+                                    .fingerprint = fingerprint};
     return search_run(&search, &program);
 }
 
