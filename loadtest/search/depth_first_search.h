@@ -82,8 +82,8 @@ struct search {
 };
 
 enum search_outcome {
-    SEARCH_RAN,  /* one more schedule has run */
-    SEARCH_DONE, /* none was left */
+    SEARCH_RAN,    /* one more schedule has run */
+    SEARCH_DONE,   /* none was left */
     SEARCH_PRUNED, /* it was stopped, since the rest would repeat others */
     SEARCH_DIFFERS, /* not reproducible: the same transitions led to other events than before; never for samples */
     SEARCH_DOUBTFUL, /* it ran, but the program doubts the result */

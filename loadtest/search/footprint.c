@@ -52,7 +52,7 @@ static bool share(const uint64_t one[static FOOTPRINT_WORDS], const uint64_t oth
 /* A write has its bits among the reads as well, so this finds two writes, too. */
 static bool writes_what_is_read(const struct footprint *writer, const struct footprint *reader)
 {
-    return share(writer->rows[FOOTPRINT_WRITES], reader->rows[FOOTPRINT_WRITES]) ||
+    return share(writer->rows[FOOTPRINT_WRITES], reader->rows[FOOTPRINT_READS]) ||
            share(writer->wholes[FOOTPRINT_WRITES], reader->parts[FOOTPRINT_READS]) ||
            share(writer->parts[FOOTPRINT_WRITES], reader->wholes[FOOTPRINT_READS]);
 }

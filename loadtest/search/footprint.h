@@ -10,8 +10,8 @@ enum { FOOTPRINT_WORDS = 2, FOOTPRINT_READS = 0, FOOTPRINT_WRITES = 1 };
 
 /* Bits of what is read, and of what is written. All zero: nothing. */
 struct footprint {
-    uint64_t rows[2][FOOTPRINT_WORDS];  /* of single rows or keys */
-    uint64_t parts[2][FOOTPRINT_WORDS]; /* of the tables of which a row, or all, is */
+    uint64_t rows[2][FOOTPRINT_WORDS];   /* of single rows or keys */
+    uint64_t parts[2][FOOTPRINT_WORDS];  /* of the tables of which a row, or all, is */
     uint64_t wholes[2][FOOTPRINT_WORDS]; /* of the tables of which all is */
 };
 

@@ -18,6 +18,8 @@ static const struct option_row RUN_ROWS[] = {
      "Cancel a step that takes longer than this and is not blocked by another session."},
 };
 
+static const char *const REDUCTIONS[] = {"tables", "none", NULL};
+
 static const struct option_row SEARCH_ROWS[] = {
     {"--limit", "N", OPTION_NUMBER, AT(limit), 0, INT32_MAX, NULL, "Run at most N schedules. 0: all."},
     {"--time", "TIME", OPTION_DURATION, AT(time_ms), 0, 86400000, NULL,
@@ -26,6 +28,8 @@ static const struct option_row SEARCH_ROWS[] = {
     {"--time-limit", "TIME", OPTION_DURATION, AT(time_ms), 0, 86400000, NULL, "The same as --time."},
     {"--bound", "N", OPTION_NUMBER, AT(bound), 0, 256, NULL,
      "Run only schedules with at most N preemptions: switches from a session that could continue."},
+    {"--reduce", "HOW", OPTION_CHOICE, AT(reduce), 0, 0, REDUCTIONS,
+     "tables: of schedules that differ only in the sequence of steps which do not touch the same tables, run one. none: run all."},
     {"--sample", "N", OPTION_NUMBER, AT(samples), 0, INT32_MAX, NULL,
      "Run N random schedules instead of all."},
     {"--seed", "S", OPTION_NUMBER, AT(seed), 0, INT64_MAX, NULL, "Seed of the random schedules."},

@@ -12,6 +12,8 @@ struct spec_settings {
     bool all;             /* search although the file has permutation lines */
     struct texts replays;
     int64_t step_ms;
+    const char *
+        reduce; /* "none", or "tables": schedules that differ only in the sequence of steps on other tables run once */
     int64_t limit, time_ms, samples, seed, bound, show;
     struct output_settings output;
 };
@@ -19,7 +21,7 @@ struct spec_settings {
 extern const struct command_line spec_line;
 #define SPEC_DEFAULTS                                                                                        \
     {                                                                                                        \
-        .step_ms = 30000, .seed = 1, .bound = -1, .show = 1, .output = OUTPUT_DEFAULTS                       \
+        .step_ms = 30000, .seed = 1, .bound = -1, .show = 1, .reduce = "tables", .output = OUTPUT_DEFAULTS   \
     }
 
 #endif

@@ -11,6 +11,7 @@
 #include "loadtest/search/run_search.h"
 #include "loadtest/sqlspec/classify.h"
 #include "loadtest/sqlspec/serial_numbers.h"
+#include "loadtest/sqlspec/step_footprints.h"
 #include "loadtest/stats/verdict.h"
 
 #include <inttypes.h>
@@ -35,6 +36,7 @@ struct spec_search {
     struct sql_execution execution;
     struct serial serial;
     struct search search;
+    struct step_footprints footprints;
     size_t next[SPEC_SESSIONS_MAX]; /* of each session: the number of its next step */
     struct found found[OUTCOMES_MAX];
     size_t found_count;
@@ -50,7 +52,11 @@ static bool start(void *self)
 {
     struct spec_search *search = self;
     memset(search->next, 0, sizeof search->next);
-    return sql_execution_begin(&search->execution, true);
+    if (!sql_execution_begin(&search->execution, true) ||
+        !step_footprints_learn(&search->footprints, &search->execution))
+        return false;
+    step_footprints_begin(&search->footprints, &search->execution);
+    return true;
 }
 
 static size_t enabled(void *self, struct transition *ret_transitions)
@@ -68,7 +74,18 @@ static bool apply(void *self, struct transition transition)
 {
     struct spec_search *search = self;
     size_t step = search->spec->sessions[transition.actor].steps[search->next[transition.actor]++];
-    return sql_execution_step(&search->execution, step);
+    if (!sql_execution_step(&search->execution, step))
+        return false;
+    step_footprints_note(&search->footprints, &search->execution, step);
+    return true;
+}
+
+static void footprint(void *self, struct footprint *ret_footprint)
+{
+    const struct spec_search *search = self;
+    *ret_footprint = search->footprints.last;
+    if (!search->footprints.usable)
+        footprint_add_all(ret_footprint);
 }
 
 static size_t remaining(void *self, unsigned actor)
@@ -181,10 +198,19 @@ static bool ran(void *self)
     return true;
 }
 
-static bool again(void *self, enum search_outcome why)
+/* Ends a schedule whose outcome is not to be counted. */
+static bool stop(void *self)
 {
     struct spec_search *search = self;
     struct sql_outcome unused = {0};
+    bool ended = sql_execution_end(&search->execution, &unused);
+    sql_outcome_free(&unused);
+    return ended;
+}
+
+static bool again(void *self, enum search_outcome why)
+{
+    struct spec_search *search = self;
     (void)why;
     if (++search->repeats_in_turn > REPEATS_MAX) {
         complain("%s: the same steps do not lead to the same results. Select only values that depend on the "
@@ -193,9 +219,12 @@ static bool again(void *self, enum search_outcome why)
         return false;
     }
     search->repeats++;
-    bool ended = sql_execution_end(&search->execution, &unused);
-    sql_outcome_free(&unused);
-    return ended;
+    return stop(search);
+}
+
+static bool reduces(const struct spec_search *search)
+{
+    return strcmp(search->settings->reduce, "none") != 0;
 }
 
 /* Runs the schedules. False, having said why. */
@@ -207,7 +236,9 @@ static bool run_schedules(struct spec_search *search)
                                     .apply = apply,
                                     .end = end,
                                     .remaining = remaining,
-                                    .fingerprint = fingerprint};
+                                    .fingerprint = fingerprint,
+                                    .footprint = reduces(search) ? footprint : NULL,
+                                    .stop = stop};
     const struct spec_settings *settings = search->settings;
     const struct search_caller caller = {
         search, settings->time_ms ? monotonic_us() + settings->time_ms * 1000 : INT64_MAX, goes_on, ran,
@@ -490,6 +521,7 @@ static void free_search(struct spec_search *search)
         sql_outcome_free(&search->found[i].outcome);
     }
     serial_free(&search->serial);
+    step_footprints_free(&search->footprints);
     sql_execution_close(&search->execution);
     free(search);
 }
@@ -514,12 +546,13 @@ json_t *spec_search(struct connections *connections, const struct spec_settings 
                  settings->path, search->spec->session_count, SERIAL_SESSIONS_MAX);
     else if (connections_reset(connections) && serial_allow_numbers(&search->serial, &search->execution) &&
              is_reproducible(search) && steps_work(search) && run_schedules(search) && name_outcomes(search))
-        result = json_pack("{s:o, s:I, s:b, s:f, s:I, s:I, s:f, s:o, s:s?}", "rows", rows_of(search),
-                           "schedules", (json_int_t)search->schedules, "complete", search->complete,
-                           "coverage", search_coverage(&search->search), "outcomes",
-                           (json_int_t)search->found_count, "serial_orders", (json_int_t)search->serial.count,
-                           "seconds", (double)(monotonic_us() - began_us) / 1e6, "warnings",
-                           warnings_of(search), "undivided_step", undivided_step(search));
+        result = json_pack("{s:o, s:I, s:I, s:b, s:f, s:I, s:I, s:f, s:o, s:s?}", "rows", rows_of(search),
+                           "schedules", (json_int_t)search->schedules, "pruned",
+                           (json_int_t)search->search.pruned, "complete", search->complete, "coverage",
+                           search_coverage(&search->search), "outcomes", (json_int_t)search->found_count,
+                           "serial_orders", (json_int_t)search->serial.count, "seconds",
+                           (double)(monotonic_us() - began_us) / 1e6, "warnings", warnings_of(search),
+                           "undivided_step", undivided_step(search));
     progress_wipe();
     sql_execution_abandon(&search->execution);
     free_search(search);

@@ -1,0 +1,160 @@
+/* A statement touches the tables whose names are among its words, and what the database ties to these. A text that has another word where a
+ * function, a setting or a command could be counts as one that writes everything. */
+#include "loadtest/search/statement_footprint.h"
+
+#include "loadtest/sql/statement_words.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Inheritance and partitions give one row two names. A sequence that two defaults count on ties their tables. */
+const char TABLES_SQL[] =
+    "WITH ours AS (SELECT c.oid, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " WHERE c.relkind IN ('r', 'p', 'f', 'v', 'm', 'S') AND (n.nspname !~ '^pg_' OR n.nspname ~ '^pg_temp')"
+    " AND n.nspname <> 'information_schema'),"
+    " counts AS (SELECT d.refobjid AS sequence, a.adrelid AS counter FROM pg_depend d JOIN pg_attrdef a ON a.oid = d.objid"
+    " WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> a.adrelid)"
+    " SELECT relname, '', '' FROM ours"
+    " UNION ALL SELECT c.relname, '', 'unclear' FROM ours c WHERE EXISTS (SELECT FROM pg_inherits i"
+    " WHERE c.oid IN (i.inhparent, i.inhrelid)) OR EXISTS (SELECT FROM counts one JOIN counts other USING (sequence)"
+    " WHERE one.counter = c.oid AND other.counter <> c.oid)"
+    " OR EXISTS (SELECT FROM pg_class k WHERE k.oid = c.oid AND k.relkind IN ('f', 'm'))"
+    " UNION ALL SELECT child.relname, parent.relname, '' FROM pg_constraint o JOIN ours child ON child.oid = o.conrelid"
+    " JOIN ours parent ON parent.oid = o.confrelid WHERE o.contype = 'f'";
+
+bool known_tables_add(struct known_tables *tables, const char *name, const char *parent, const char *unclear)
+{
+    struct known_table *grown = realloc(tables->item, (tables->count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    tables->item = grown;
+    struct known_table *table = &grown[tables->count++];
+    *table = (struct known_table){
+        .name = strdup(name), .parent = strdup(parent), .unclear = *unclear != '\0'};
+    return table->name && table->parent;
+}
+
+void known_tables_free(struct known_tables *tables)
+{
+    for (size_t i = 0; i < tables->count; i++) {
+        free(tables->item[i].name);
+        free(tables->item[i].parent);
+    }
+    free(tables->item);
+    *tables = (struct known_tables){0};
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_one_of(const struct sql_word *word, const char *const *texts)
+{
+    while (*texts && strcasecmp(word->text, *texts) != 0)
+        texts++;
+    return word->kind == SQL_NAME && *texts;
+}
+
+/* The first words of statements that touch tables by name only. */
+static const char *const QUERIES[] = {"select", "insert", "update", "delete", "with", "values", NULL};
+static const char *const CONTROLS[] = {"begin", "start",     "commit",  "end", "rollback",
+                                       "abort", "savepoint", "release", NULL};
+/* A statement with one of them writes, or locks, each table that it names. */
+static const char *const WRITES[] = {"insert", "update", "delete", "merge", "into", "share", "lock", NULL};
+/* What may stand before a bracket: words of SQL, and functions that only compute with their arguments. */
+static const char *const BEFORE_BRACKETS[] = {
+    "select",   "from",       "where",     "and",     "or",    "not",      "in",      "exists",    "any",
+    "all",      "some",       "as",        "on",      "when",  "then",     "else",    "by",        "having",
+    "values",   "set",        "returning", "join",    "using", "union",    "except",  "intersect", "conflict",
+    "do",       "limit",      "like",      "between", "row",   "array",    "numeric", "varchar",   "char",
+    "count",    "sum",        "min",       "max",     "avg",   "bool_and", "bool_or", "coalesce",  "nullif",
+    "greatest", "least",      "abs",       "lower",   "upper", "length",   "concat",  "cast",      "round",
+    "pg_sleep", "date_trunc", "extract",   "update",  "over",  "case",     NULL};
+
+/* A system column, a system table, or a setting. Their names tell of other transactions, or of all. */
+static bool tells_of_others(const struct sql_word *word)
+{
+    static const char *const NAMES[] = {
+        "xmin", "xmax", "cmin", "cmax", "ctid", "tableoid", "information_schema", NULL};
+    return is_one_of(word, NAMES) || (word->kind == SQL_NAME && strncasecmp(word->text, "pg_", 3) == 0 &&
+                                      strcasecmp(word->text, "pg_sleep") != 0);
+}
+
+bool statement_isolates(const char *text)
+{
+    static const char *const NAMES[] = {"isolation", "serializable", "repeatable", NULL};
+    struct sql_word word;
+    while (sql_word_inside(&text, &word))
+        if (is_one_of(&word, NAMES) || word.kind == SQL_UNKNOWN)
+            return true;
+    return false;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------------ */
+
+/* A write can change or delete what refers to the row, and looks at what the row refers to. False: it is not clear what else. */
+static bool add_table(struct footprint *footprint, const struct known_tables *tables, const char *name,
+                      bool writes, unsigned depth)
+{
+    if (depth > tables->count) /* a circle of foreign keys */
+        return true;
+    for (size_t i = 0; i < tables->count; i++) {
+        const struct known_table *table = &tables->item[i];
+        const bool is_child = strcasecmp(table->name, name) == 0,
+                   is_parent = strcasecmp(table->parent, name) == 0;
+        if (is_child && table->unclear)
+            return false;
+        if (is_child && !*table->parent)
+            footprint_add(footprint, writes, table->name, NULL);
+        else if (is_child && writes)
+            footprint_add(footprint, false, table->parent, NULL);
+        else if (is_parent && writes && !is_child && depth < 8 &&
+                 !add_table(footprint, tables, table->name, true, depth + 1))
+            return false;
+        else if (is_parent && writes && depth >= 8)
+            return false;
+    }
+    return true;
+}
+
+/* Reads the words of one statement up to its semicolon: does it write, and can it do what they do not tell? */
+static bool look(const char **at, bool *ret_writes, bool *ret_has_words)
+{
+    struct sql_word word, before = {.kind = SQL_END};
+    bool is_clear = true, controls = false;
+    *ret_writes = *ret_has_words = false;
+    while (sql_word_next(at, &word)) {
+        if (word.kind == SQL_SIGN && *word.text == ';')
+            break;
+        if (!*ret_has_words) {
+            controls = is_one_of(&word, CONTROLS);
+            is_clear &= controls || is_one_of(&word, QUERIES);
+        }
+        *ret_has_words = true;
+        *ret_writes |= is_one_of(&word, WRITES);
+        is_clear &= word.kind != SQL_UNKNOWN && !tells_of_others(&word);
+        if (word.kind == SQL_SIGN && *word.text == '(' && before.kind == SQL_NAME)
+            is_clear &= is_one_of(&before, BEFORE_BRACKETS);
+        before = word;
+    }
+    return is_clear;
+}
+
+struct footprint statement_footprint(const struct known_tables *tables, const struct routines *routines,
+                                     const char *text)
+{
+    struct footprint footprint = {0};
+    bool is_clear = !statement_runs_routine(routines, text) && !statement_isolates(text), has_words = true;
+    while (is_clear && *text) {
+        const char *at = text;
+        bool writes;
+        struct sql_word word;
+        is_clear = look(&text, &writes, &has_words);
+        while (is_clear && at < text && sql_word_next(&at, &word))
+            is_clear = word.kind != SQL_NAME || add_table(&footprint, tables, word.text, writes, 0);
+        if (!has_words)
+            break;
+    }
+    if (!is_clear)
+        footprint_add_all(&footprint);
+    return footprint;
+}

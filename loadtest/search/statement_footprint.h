@@ -1,0 +1,38 @@
+/* What a statement reads and writes at READ COMMITTED, by the names of the tables that its text has. It knows few words and takes the rest for
+ * what may write everything, so it errs towards "meets". No I/O. Any thread. */
+#ifndef OVERSELL_LOADTEST_SEARCH_STATEMENT_FOOTPRINT_H
+#define OVERSELL_LOADTEST_SEARCH_STATEMENT_FOOTPRINT_H
+
+#include "loadtest/search/footprint.h"
+#include "loadtest/search/statement_inside.h"
+
+#include <stddef.h>
+
+/* One row of TABLES_SQL. */
+struct known_table {
+    char *name;
+    char *parent; /* a table that a foreign key of NAME names; "": this row only says that there is NAME */
+    bool
+        unclear; /* NAME's rows are those of other tables as well, or its defaults count on what others change */
+};
+
+/* The tables of a database. All zero: none. */
+struct known_tables {
+    struct known_table *item;
+    size_t count;
+};
+
+/* For PostgreSQL: name, parent and "unclear" or "" of each row, for known_tables_add. */
+extern const char TABLES_SQL[];
+/* Copies the texts. False: out of memory. */
+bool known_tables_add(struct known_tables *tables, const char *name, const char *parent, const char *unclear);
+void known_tables_free(struct known_tables *tables);
+
+/* Of TEXT, one statement or several with semicolons. BEGIN, COMMIT, ROLLBACK and savepoints by themselves touch nothing: what the end of a
+ * transaction publishes and unlocks is for the caller to add. ROUTINES: what runs inside statements. */
+struct footprint statement_footprint(const struct known_tables *tables, const struct routines *routines,
+                                     const char *text);
+/* TEXT has a word of another isolation level than READ COMMITTED, where a statement also depends on when its transaction began. */
+bool statement_isolates(const char *text);
+
+#endif

@@ -1,0 +1,124 @@
+/* A step's footprint is that of its statements. A step that ends a transaction, also that of a session that waited for it, has the footprint of
+ * the whole transaction: its changes are seen from then on, and its locks are free. */
+#include "loadtest/sqlspec/step_footprints.h"
+
+#include "base/clock.h"
+#include "loadtest/cli/complain.h"
+
+#include <string.h>
+
+enum { ASK_US = 10000000 };
+
+static const char *cell(const json_t *rows, size_t row, size_t column)
+{
+    const char *text = json_string_value(json_array_get(json_array_get(rows, row), column));
+    return text ? text : "";
+}
+
+static const json_t *rows_of(const struct session *control)
+{
+    return json_object_get(json_array_get(control->results, 0), "rows");
+}
+
+/* Do all sessions work at READ COMMITTED? */
+static bool read_committed(const struct spec *spec, const struct session *control)
+{
+    bool is_clear = strcmp(cell(rows_of(control), 0, 0), "read committed") == 0;
+    for (size_t i = 0; i < spec->setup_count; i++)
+        is_clear &= !statement_isolates(spec->setups[i].sql);
+    for (size_t i = 0; i < spec->session_count; i++)
+        is_clear &= !spec->sessions[i].setup.sql || !statement_isolates(spec->sessions[i].setup.sql);
+    for (size_t i = 0; i < spec->step_count; i++)
+        is_clear &= !statement_isolates(spec->steps[i].block.sql);
+    return is_clear;
+}
+
+bool step_footprints_learn(struct step_footprints *footprints, struct sql_execution *execution)
+{
+    struct session *control = execution->connections->control;
+    const struct spec *spec = execution->connections->spec;
+    if (footprints->known)
+        return true;
+    footprints->known = true;
+    if (control->driver != &postgres_driver)
+        return true;
+    if (!session_run(control, "SHOW default_transaction_isolation", monotonic_us() + ASK_US)) {
+        complain("cannot ask for the isolation level: %s", control->error);
+        return false;
+    }
+    footprints->usable = read_committed(spec, control) && execution->inside.routines_known;
+    if (!session_run(control, TABLES_SQL, monotonic_us() + ASK_US)) {
+        complain("cannot list the tables: %s", control->error);
+        return false;
+    }
+    const json_t *rows = rows_of(control);
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (!known_tables_add(&footprints->tables, cell(rows, i, 0), cell(rows, i, 1), cell(rows, i, 2))) {
+            complain("out of memory");
+            return false;
+        }
+    return true;
+}
+
+static uint32_t in_transactions(const struct sql_execution *execution)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < execution->connections->spec->session_count; i++) {
+        const struct session *on = execution->connections->sessions[i];
+        bits |= on->driver->transaction(on) == TRANSACTION_OPEN ? 1U << i : 0;
+    }
+    return bits;
+}
+
+static uint32_t running(const struct sql_execution *execution)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < execution->connections->spec->session_count; i++)
+        bits |= execution->running[i] != NO_STEP ? 1U << i : 0;
+    return bits;
+}
+
+void step_footprints_begin(struct step_footprints *footprints, const struct sql_execution *execution)
+{
+    const struct spec *spec = execution->connections->spec;
+    const struct routines *routines = &execution->inside.routines;
+    for (size_t i = 0; i < spec->session_count; i++)
+        footprints->transactions[i] = spec->sessions[i].setup.sql
+                                          ? statement_footprint(&footprints->tables, routines,
+                                                                spec->sessions[i].setup.sql)
+                                          : (struct footprint){0};
+    for (size_t i = 0; i < spec->step_count; i++)
+        footprints->steps[i] = statement_footprint(&footprints->tables, routines, spec->steps[i].block.sql);
+    footprints->running = 0;
+    footprints->in_transaction = in_transactions(execution);
+}
+
+void step_footprints_note(struct step_footprints *footprints, const struct sql_execution *execution,
+                          size_t step)
+{
+    const struct spec *spec = execution->connections->spec;
+    const size_t session = spec->steps[step].session;
+    const uint32_t now_running = running(execution), now_open = in_transactions(execution);
+    const uint32_t went_on = (footprints->running & ~now_running) | 1U << session;
+    footprints->last = footprints->steps[step];
+    footprint_join(&footprints->transactions[session], &footprints->steps[step]);
+    for (size_t i = 0; i < spec->session_count; i++) {
+        if (!(went_on & 1U << i) && !(footprints->in_transaction & ~now_open & 1U << i))
+            continue;
+        /* A session that still waits has changed nothing for others. */
+        if (i == session && now_running & 1U << i)
+            continue;
+        /* What it did while it waited belongs to this step, too. */
+        if (i != session || !(now_open & 1U << i))
+            footprint_join(&footprints->last, &footprints->transactions[i]);
+        if (!(now_open & 1U << i))
+            footprints->transactions[i] = (struct footprint){0};
+    }
+    footprints->running = now_running;
+    footprints->in_transaction = now_open;
+}
+
+void step_footprints_free(struct step_footprints *footprints)
+{
+    known_tables_free(&footprints->tables);
+}
