@@ -359,6 +359,25 @@ bool shop_database_routines(struct shop_database *database, struct routines *ret
     return ok;
 }
 
+bool shop_database_tables(struct shop_database *database, struct known_tables *ret_tables)
+{
+    static const struct statement ST_TABLES = {"own_tables", TABLES_SQL, 0};
+    AUTO_RESULT rows = NULL;
+    *ret_tables = (struct known_tables){0};
+    wait_from_now(database->db);
+    if (db_ready(database->db) != DB_OK || db_run(database->db, &ST_TABLES, NULL, &rows) != DB_OK) {
+        complain("cannot ask PostgreSQL for its tables: %s", db_error(database->db));
+        return false;
+    }
+    bool ok = true;
+    for (int row = 0; row < PQntuples(rows) && ok; row++)
+        ok = known_tables_add(ret_tables, PQgetvalue(rows, row, 0), PQgetvalue(rows, row, 1),
+                              PQgetvalue(rows, row, 2));
+    if (!ok)
+        complain("out of memory");
+    return ok;
+}
+
 bool shop_database_waits_first(struct shop_database *database, int32_t pid, bool *ret_first)
 {
     static const struct statement ST_FIRST = {
@@ -392,7 +411,10 @@ bool shop_database_nature(struct shop_database *database, struct shop_nature *re
         " AND (confupdtype IN ('c', 'n', 'd') OR confdeltype IN ('c', 'n', 'd')))"
         " AND NOT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
         " JOIN pg_language l ON l.oid = p.prolang WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
-        " AND p.provolatile <> 'v' AND l.lanname NOT IN ('c', 'internal'))",
+        " AND p.provolatile <> 'v' AND l.lanname NOT IN ('c', 'internal'))"
+        ", NOT EXISTS (SELECT FROM pg_settings WHERE name = 'default_transaction_isolation' AND reset_val <> 'read committed')"
+        " AND NOT EXISTS (SELECT FROM pg_db_role_setting, unnest(setconfig) s"
+        " WHERE lower(s) LIKE 'default_transaction_isolation=%' AND lower(s) NOT LIKE '%=read committed')",
         0};
     AUTO_RESULT rows = NULL;
     wait_from_now(database->db);
@@ -403,5 +425,6 @@ bool shop_database_nature(struct shop_database *database, struct shop_nature *re
     }
     ret_nature->serializable = *PQgetvalue(rows, 0, 0) == 't';
     ret_nature->tables_alone = *PQgetvalue(rows, 0, 1) == 't';
+    ret_nature->read_committed = *PQgetvalue(rows, 0, 2) == 't';
     return true;
 }

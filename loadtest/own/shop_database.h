@@ -3,6 +3,7 @@
 #define OVERSELL_LOADTEST_OWN_SHOP_DATABASE_H
 
 #include "loadtest/own/description.h"
+#include "loadtest/search/statement_footprint.h"
 #include "loadtest/search/statement_inside.h"
 
 /* A connection to the PostgreSQL of a description. One thread at a time. */
@@ -58,11 +59,14 @@ bool shop_database_has_session(struct shop_database *database, int32_t pid, bool
 /* Reads the functions that a statement can call and that see more than one snapshot, the triggers, rules and views; routines_free frees
  * them. Not those of PostgreSQL itself, of extensions, or written in C. */
 bool shop_database_routines(struct shop_database *database, struct routines *ret_routines);
+/* Reads the tables, for statement_footprint; known_tables_free frees them. */
+bool shop_database_tables(struct shop_database *database, struct known_tables *ret_tables);
 /* The session PID waits for a lock: does it hold no lock of a table yet that it has read without a lock, and of one table at most any? Then
  * the wait is for the first thing that it looks at. */
 bool shop_database_waits_first(struct shop_database *database, int32_t pid, bool *ret_first);
 struct shop_nature {
-    bool serializable; /* transactions are, unless they say otherwise */
+    bool serializable;   /* transactions are, unless they say otherwise */
+    bool read_committed; /* transactions are, unless they say otherwise */
     /* No table inherits, has partitions or row security, is changed by a foreign key, or may be read by a function that is not volatile. */
     bool tables_alone;
 };

@@ -24,7 +24,7 @@ struct counterexamples {
     size_t count, most; /* as many as are kept; 0 means 1 */
 };
 
-/* Is ONE to be shown before OTHER? */
+/* Is ONE to be shown before OTHER? Of two that are equally bad and simple, the one that a search comes to first. */
 bool counterexample_is_before(const struct counterexample *one, const struct counterexample *other);
 /* Puts NEXT in its place, behind those that are equally bad and simple, or leaves it out. Returns the place: 0 is the first. */
 size_t counterexamples_keep(struct counterexamples *kept, const struct counterexample *next);

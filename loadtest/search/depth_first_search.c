@@ -3,6 +3,7 @@
 #include "loadtest/search/depth_first_search.h"
 
 #include "base/prng.h"
+#include "loadtest/search/alike_schedules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -205,11 +206,14 @@ enum search_outcome search_run(struct search *search, const struct program *prog
             return fail(search, SEARCH_FAILED, "a step could not be run");
         if (reduces(search, program))
             program->footprint(program->self, &point->footprints[point->taken]);
+        search->ran[level] = point->transitions[point->taken];
+        search->footprints[level] = point->footprints[point->taken];
         level++;
     }
     if (level < search->depth && !search->samples)
         return fail(search, SEARCH_DIFFERS, "the schedule ended earlier than in the run before");
     search->length = level;
+    search->reduces = reduces(search, program);
     search->longest = level > search->longest ? level : search->longest;
     if (!program->end(program->self))
         return fail(search, SEARCH_FAILED, "the schedule did not end");
@@ -243,6 +247,21 @@ unsigned context_switches(const struct transition *transitions, size_t count)
     for (size_t i = 1; i < count; i++)
         switches += transitions[i].actor != transitions[i - 1].actor;
     return switches;
+}
+
+int64_t search_alike(struct search *search, uint64_t *by_switches, size_t size,
+                     struct transition *ret_simplest)
+{
+    const struct traced traced = {search->ran, search->footprints, search->length};
+    const int64_t count = search->reduces ? alike_schedules(&traced, by_switches, size, ret_simplest) : -1;
+    search->uncounted |= search->reduces && count < 0;
+    if (count >= 0)
+        return count;
+    const unsigned switches = context_switches(search->ran, search->length);
+    if (by_switches)
+        by_switches[switches < size ? switches : size - 1]++;
+    memcpy(ret_simplest, search->ran, search->length * sizeof *ret_simplest);
+    return 1;
 }
 
 unsigned search_preemptions(const struct search *search)

@@ -78,6 +78,11 @@ struct search {
     uint64_t pruned; /* schedules that were stopped */
     struct choice_point path[DEPTH_MAX];
     size_t length; /* of the last schedule */
+    /* The last schedule, and what its transitions have read and written, if the program tells. */
+    struct transition ran[DEPTH_MAX];
+    struct footprint footprints[DEPTH_MAX];
+    bool reduces;
+    bool uncounted; /* the schedules that are alike were too many to count */
     char error[160];
 };
 
@@ -99,6 +104,10 @@ enum search_outcome search_run(struct search *search, const struct program *prog
 double search_coverage(const struct search *search);
 /* The same for the last schedule alone, as if there were no bound. */
 double search_weight(const struct search *search);
+/* Returns for how many schedules the last one stands: all that differ from it only in the sequence of transitions that do not meet, so 1 without
+ * footprints. BY_SWITCHES (SIZE elements, or NULL) and RET_SIMPLEST (DEPTH_MAX): as for alike_schedules. Also while the program ends it. */
+int64_t search_alike(struct search *search, uint64_t *by_switches, size_t size,
+                     struct transition *ret_simplest);
 /* The preemptions of the last schedule: switches away from an actor that could have made its next step. */
 unsigned search_preemptions(const struct search *search);
 /* Is WANTED one of the COUNT transitions? */

@@ -1,4 +1,4 @@
-/* Sets of names as bits of their hashes, of what is read and of what is written. */
+/* Sets of numbers as bits, of what is read and of what is written. */
 #include "loadtest/search/footprint.h"
 
 #include "base/hash.h"
@@ -8,22 +8,27 @@
 enum { BITS = 64 * FOOTPRINT_WORDS };
 
 /* The last bit is nobody's own: who writes all has it in each set. */
-static void set_bit(uint64_t bits[static FOOTPRINT_WORDS], uint64_t hash)
+static void set_bit(uint64_t bits[static FOOTPRINT_WORDS], uint64_t number)
 {
-    const uint64_t bit = hash % (BITS - 1);
+    const uint64_t bit = number % (BITS - 1);
     bits[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 
-void footprint_add(struct footprint *footprint, bool writes, const char *table, const char *key)
+void footprint_add(struct footprint *footprint, bool writes, uint64_t table, uint64_t key)
 {
-    const uint64_t of_table = hash_add(HASH_OF_NOTHING, table, strlen(table) + 1);
     for (int kind = FOOTPRINT_READS; kind <= (writes ? FOOTPRINT_WRITES : FOOTPRINT_READS); kind++) {
-        set_bit(footprint->parts[kind], of_table);
-        if (key)
-            set_bit(footprint->rows[kind], hash_add(of_table, key, strlen(key) + 1));
+        set_bit(footprint->parts[kind], table);
+        if (key != ALL_ROWS)
+            set_bit(footprint->rows[kind], hash_add_number(hash_add_number(HASH_OF_NOTHING, table), key));
         else
-            set_bit(footprint->wholes[kind], of_table);
+            set_bit(footprint->wholes[kind], table);
     }
+}
+
+void footprint_add_new(struct footprint *footprint, uint64_t table)
+{
+    set_bit(footprint->parts[FOOTPRINT_READS], table);
+    set_bit(footprint->parts[FOOTPRINT_WRITES], table);
 }
 
 void footprint_add_all(struct footprint *footprint)

@@ -12,7 +12,7 @@ static const struct column COLUMNS[] = {
     {"outcome", "outcome", COLUMN_TEXT, 0, SHOW_ALL, 0, "the anomaly or error; serial: the same as in a serial execution"},
     {"sessions", "sessions", COLUMN_TEXT, 0, SHOW_ALL, 0, "the sessions that the anomaly involves, or whose transactions were ended"},
     {"schedules", "schedules", COLUMN_NUMBER, 0, SHOW_ALL, 0, "schedules with this outcome"},
-    {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules that were run"},
+    {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules"},
     {"schedule", "schedule", COLUMN_TEXT, 0, SHOW_PAGE | SHOW_CSV, 0, "the simplest schedule with this outcome, for --replay"},
     {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "ok; anomaly: no serial execution gives this outcome; invariant-broken"},
 };
@@ -61,6 +61,19 @@ static void add_closing_of_all(const json_t *rows, struct notes *notes)
               used ? ")" : "");
 }
 
+/* Results that were stored before searches left schedules out have no "run". */
+static void add_reduction(const json_t *document, struct notes *notes)
+{
+    const int64_t run = result_number(document, "run"), schedules = result_number(document, "schedules");
+    if (run > 0 && run < schedules)
+        notes_add(
+            notes, NOTE_ADVICE,
+            "%" PRId64 " of the %" PRId64
+            " schedules were run. Each of the others differs from one of them only in the sequence of steps "
+            "that touch different tables, so it has the same outcome. --reduce none runs all.",
+            run, schedules);
+}
+
 static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
@@ -73,6 +86,7 @@ static void add_notes(const json_t *document, struct notes *notes)
     json_array_foreach(json_object_get(document, "warnings"), i, warning) {
         notes_add(notes, NOTE_WARNING, "%s", json_string_value(warning));
     }
+    add_reduction(document, notes);
     bool complete = json_is_true(json_object_get(document, "complete"));
     failures = result_verdicts(rows, counts) - counts[VERDICT_NOT_EXPLORED];
     const char *undivided = result_text(document, "undivided_step");

@@ -40,7 +40,8 @@ struct spec_search {
     size_t next[SPEC_SESSIONS_MAX]; /* of each session: the number of its next step */
     struct found found[OUTCOMES_MAX];
     size_t found_count;
-    int64_t schedules, repeats;
+    int64_t schedules; /* all that are known, also those that need not run since one that has run is alike */
+    int64_t run, repeats;
     int repeats_in_turn;
     bool complete;
     struct progress progress;
@@ -115,12 +116,11 @@ static char *whole_text(const struct sql_outcome *outcome)
     return whole;
 }
 
-static struct counterexample schedule_that_ran(const struct spec_search *search)
+/* The simplest of the schedules that are like the one that ran. *RET_ALIKE: their number. */
+static struct counterexample schedule_that_ran(struct spec_search *search, int64_t *ret_alike)
 {
-    const struct sql_execution *execution = &search->execution;
-    struct counterexample ran = {.length = execution->length};
-    for (size_t i = 0; i < ran.length; i++)
-        ran.transitions[i].actor = (uint8_t)search->spec->steps[execution->started[i]].session;
+    struct counterexample ran = {.length = search->search.length};
+    *ret_alike = search_alike(&search->search, NULL, 0, ran.transitions);
     ran.switches = ran.effort = context_switches(ran.transitions, ran.length);
     return ran;
 }
@@ -135,11 +135,17 @@ static void steps_of(const struct spec *spec, const struct counterexample *sched
     }
 }
 
+static int64_t add_counts(int64_t one, int64_t other)
+{
+    return one > INT64_MAX - other ? INT64_MAX : one + other;
+}
+
 /* Counts an outcome, which it takes over. */
 static bool count_outcome(struct spec_search *search, struct sql_outcome *outcome)
 {
     char *text = whole_text(outcome);
-    const struct counterexample ran = schedule_that_ran(search);
+    int64_t alike;
+    const struct counterexample ran = schedule_that_ran(search, &alike);
     struct found *found = search->found;
     while (text && found < search->found + search->found_count && strcmp(found->text, text) != 0)
         found++;
@@ -159,8 +165,10 @@ static bool count_outcome(struct spec_search *search, struct sql_outcome *outcom
     }
     if (ok && (is_new || counterexample_is_before(&ran, &found->simplest)))
         found->simplest = ran;
-    if (ok)
-        found->schedules++;
+    if (ok) {
+        found->schedules = add_counts(found->schedules, alike);
+        search->schedules = add_counts(search->schedules, alike);
+    }
     free(text);
     sql_outcome_free(outcome);
     return ok;
@@ -184,7 +192,7 @@ static bool goes_on(void *self)
 {
     const struct spec_search *search = self;
     int64_t most = search->settings->samples ? search->settings->samples : search->settings->limit;
-    return !most || search->schedules < most;
+    return !most || search->run < most;
 }
 
 static bool ran(void *self)
@@ -192,8 +200,8 @@ static bool ran(void *self)
     struct spec_search *search = self;
     char run[40];
     search->repeats_in_turn = 0;
-    search->schedules++;
-    (void)snprintf(run, sizeof run, " run: %" PRId64, search->schedules);
+    search->run++;
+    (void)snprintf(run, sizeof run, " run: %" PRId64, search->run);
     progress_update(&search->progress, search_coverage(&search->search), run);
     return true;
 }
@@ -249,7 +257,7 @@ static bool run_schedules(struct spec_search *search)
     enum search_outcome outcome = run_search(&search->search, &program, &caller);
     search->complete = search->search.done && !search->search.cut && !search->execution.inside.is_open;
     return (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && !interrupted() &&
-           (search->schedules > 0 || !interrupt_came());
+           (search->run > 0 || !interrupt_came());
 }
 
 static bool name_outcomes(struct spec_search *search)
@@ -505,6 +513,10 @@ static json_t *warnings_of(const struct spec_search *search)
                 "Schedules in which another session commits inside step %s are not in this search: the step "
                 "runs several statements. Write its statements as steps.",
                 undivided_step(search)));
+    if (search->search.uncounted)
+        (void)json_array_append_new(
+            warnings, json_string("The schedules that did not have to run were too many to count, so the "
+                                  "figures are those of the schedules that were run."));
     if (search->repeats > 0)
         (void)json_array_append_new(
             warnings, json_sprintf("%" PRId64
@@ -546,13 +558,13 @@ json_t *spec_search(struct connections *connections, const struct spec_settings 
                  settings->path, search->spec->session_count, SERIAL_SESSIONS_MAX);
     else if (connections_reset(connections) && serial_allow_numbers(&search->serial, &search->execution) &&
              is_reproducible(search) && steps_work(search) && run_schedules(search) && name_outcomes(search))
-        result = json_pack("{s:o, s:I, s:I, s:b, s:f, s:I, s:I, s:f, s:o, s:s?}", "rows", rows_of(search),
-                           "schedules", (json_int_t)search->schedules, "pruned",
-                           (json_int_t)search->search.pruned, "complete", search->complete, "coverage",
-                           search_coverage(&search->search), "outcomes", (json_int_t)search->found_count,
-                           "serial_orders", (json_int_t)search->serial.count, "seconds",
-                           (double)(monotonic_us() - began_us) / 1e6, "warnings", warnings_of(search),
-                           "undivided_step", undivided_step(search));
+        result = json_pack("{s:o, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:f, s:o, s:s?}", "rows",
+                           rows_of(search), "schedules", (json_int_t)search->schedules, "run",
+                           (json_int_t)search->run, "pruned", (json_int_t)search->search.pruned, "complete",
+                           search->complete, "coverage", search_coverage(&search->search), "outcomes",
+                           (json_int_t)search->found_count, "serial_orders", (json_int_t)search->serial.count,
+                           "seconds", (double)(monotonic_us() - began_us) / 1e6, "warnings",
+                           warnings_of(search), "undivided_step", undivided_step(search));
     progress_wipe();
     sql_execution_abandon(&search->execution);
     free_search(search);

@@ -52,6 +52,7 @@ bool step_footprints_learn(struct step_footprints *footprints, struct sql_execut
         return false;
     }
     const json_t *rows = rows_of(control);
+    footprints->tables.numbers_matter = true; /* they are results */
     for (size_t i = 0; i < json_array_size(rows); i++)
         if (!known_tables_add(&footprints->tables, cell(rows, i, 0), cell(rows, i, 1), cell(rows, i, 2))) {
             complain("out of memory");

@@ -208,6 +208,74 @@ def test_a_higher_isolation_level_prevents_the_anomaly(stack, spec, name, level,
     assert set(found) == {"serial"} | ({outcome} if outcome else set()), found
 
 
+# ---- schedules that need not run ---------------------------------------------------------------------
+
+
+def same_with_all(path, stack, status):
+    """All that the search says with its reduction is what it says without; returns how many schedules it ran, and how many there are."""
+    documents = [search(path, "--database", stack.url, "--all", "--reduce", how, status=status)[0] for how in ("tables", "none")]
+    run, schedules = documents[0]["run"], documents[1]["run"]
+    for document in documents:
+        for name in ("run", "pruned", "seconds", "began", "settings", "environment", "environment_end"):
+            document.pop(name, None)
+    assert documents[0] == documents[1] and documents[0]["schedules"] == schedules, documents
+    return run, schedules
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_reduced_search_says_the_same(stack, name):
+    run, schedules = same_with_all(SPECS / f"{name}.spec", stack, int(SEARCHES[name][3] != "ok"))
+    assert run <= schedules
+
+
+def test_steps_that_touch_other_tables(stack):
+    run, schedules = same_with_all(SPECS / "far-apart.spec", stack, 1)
+    assert run * 10 < schedules, (run, schedules)
+    assert f"{run} of the {schedules} schedules were run." in explore(SPECS / "far-apart.spec", "--database", stack.url, status=1)
+
+
+# Steps whose texts name different tables and which meet all the same: what the database has, the steps of both sessions, and how many outcomes
+# there are. A search that does not know it runs one of the two sequences and misses an outcome.
+MEETINGS = {
+    "trigger": (
+        """CREATE TABLE a (n int); CREATE TABLE b (n int);
+           CREATE FUNCTION copy() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO b VALUES (1); RETURN new; END $$;
+           CREATE TRIGGER t BEFORE INSERT ON a FOR EACH ROW EXECUTE FUNCTION copy()""",
+        "INSERT INTO a VALUES (1)", "SELECT count(*) FROM b", 2),
+    "foreign-key": ("CREATE TABLE a (n int PRIMARY KEY); INSERT INTO a VALUES (1); CREATE TABLE b (n int REFERENCES a ON DELETE CASCADE); INSERT INTO b VALUES (1)",
+                    "DELETE FROM a", "SELECT count(*) FROM b", 2),
+    "foreign-key-of-a-parent": ("CREATE TABLE a (n int PRIMARY KEY); CREATE TABLE b (n int REFERENCES a)",
+                                "INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (1)", 2),
+    "function": ("""CREATE TABLE a (n int); INSERT INTO a VALUES (1);
+                    CREATE FUNCTION take() RETURNS void LANGUAGE sql AS 'UPDATE a SET n = 0'""",
+                 "SELECT take()", "SELECT n FROM a", 2),
+    "sequence": ("CREATE SEQUENCE a; CREATE TABLE b (n int)", "SELECT last_value FROM a", "SELECT nextval('a')", 2),
+    "view": ("CREATE TABLE a (n int); CREATE VIEW b AS SELECT count(*) FROM a", "INSERT INTO a VALUES (1)", "SELECT * FROM b", 2),
+    "partition": ("CREATE TABLE a (n int); CREATE TABLE b () INHERITS (a)", "INSERT INTO b VALUES (1)", "SELECT count(*) FROM a", 2),
+    "unique-index": ("CREATE TABLE a (n int UNIQUE)", "INSERT INTO a VALUES (1) ON CONFLICT DO NOTHING RETURNING n",
+                     "INSERT INTO a VALUES (1) ON CONFLICT DO NOTHING RETURNING n", 2),
+    "unique-expression": ("CREATE TABLE a (id serial, n int); CREATE UNIQUE INDEX i ON a ((n % 10))",
+                          "INSERT INTO a (n) VALUES (1) ON CONFLICT DO NOTHING RETURNING n",
+                          "INSERT INTO a (n) VALUES (11) ON CONFLICT DO NOTHING RETURNING n", 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MEETINGS)
+def test_what_the_database_ties_together(stack, spec, kind):
+    setup, one, other, outcomes = MEETINGS[kind]
+    path = spec(f"""setup {{ CREATE SCHEMA tied; SET search_path = tied; {setup} }}
+teardown {{ DROP SCHEMA tied CASCADE }}
+session s setup {{ SET search_path = tied }} step a {{ {one} }}
+session t setup {{ SET search_path = tied }} step b {{ {other} }}
+""")
+    document = search(path, "--database", stack.url)[0]
+    assert document["outcomes"] == outcomes and document["schedules"] == document["run"] == 2, document
+    same_with_all(path, stack, 0)
+
+
+# ---- what a search shows -----------------------------------------------------------------------------
+
+
 def test_an_anomaly_replays(stack):
     """The schedule that the search names shows the same results again, in columns and as JSON."""
     path = SPECS / "lost-update.spec"
@@ -287,7 +355,7 @@ def test_a_long_step_says_when_it_is_cancelled(stack, spec):
 
 def test_limits_and_samples(stack):
     path = SPECS / "write-skew.spec"
-    for arguments, schedules in ((("--limit", "5"), 5), (("--sample", "7", "--seed", "3"), 7), (("--bound", "0"), 2)):
+    for arguments, schedules in ((("--limit", "5", "--reduce", "none"), 5), (("--sample", "7", "--seed", "3"), 7), (("--bound", "0"), 2)):
         document, found = search(path, "--database", stack.url, *arguments, status=int("--bound" not in arguments))
         assert document["schedules"] == schedules and not document["complete"], document
         assert sum(row["schedules"] for row in found.values()) == schedules

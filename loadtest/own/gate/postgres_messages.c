@@ -108,18 +108,27 @@ static void append_sql(char *text, const char *sql)
     message_append(text, from, (size_t)(at - from));
 }
 
-static void remember_statement(struct prepared_statements *prepared, const char *at, const char *end)
+/* The place of the prepared statement NAME; PREPARED->COUNT: it is not known. */
+static size_t find_statement(const struct prepared_statements *prepared, const char *name)
 {
-    const char *name = take_text(&at, end), *text = take_text(&at, end);
     size_t i = 0;
     while (i < prepared->count && strcmp(prepared->item[i].name, name) != 0)
         i++;
+    return i;
+}
+
+static void remember_statement(struct prepared_statements *prepared, const char *at, const char *end)
+{
+    const char *name = take_text(&at, end), *text = take_text(&at, end);
+    const size_t i = find_statement(prepared, name);
     if (i == PREPARED_MAX || strlen(name) >= sizeof prepared->item[i].name)
         return;
     prepared->count += i == prepared->count;
     snprintf(prepared->item[i].name, sizeof prepared->item[i].name, "%s", name);
-    prepared->item[i].text[0] = '\0';
+    prepared->item[i].text[0] = prepared->item[i].whole[0] = '\0';
     append_sql(prepared->item[i].text, text);
+    if (strlen(text) < sizeof prepared->item[i].whole)
+        strcpy(prepared->item[i].whole, text);
 }
 
 static void append_value(char *text, const char *bytes, uint32_t length, bool binary)
@@ -145,10 +154,7 @@ static void describe_bind(const struct prepared_statements *prepared, const char
                           char *text)
 {
     (void)take_text(&at, end);
-    const char *name = take_text(&at, end);
-    size_t i = 0;
-    while (i < prepared->count && strcmp(prepared->item[i].name, name) != 0)
-        i++;
+    const size_t i = find_statement(prepared, take_text(&at, end));
     const char *statement = i < prepared->count ? prepared->item[i].text : "(a prepared statement)";
     message_append(text, statement, strlen(statement));
     if (end - at < 2)
@@ -276,6 +282,41 @@ bool describe_unit(struct prepared_statements *prepared, const char *bytes, size
         append_statement(ret_text, statement, &trivial);
     }
     return trivial;
+}
+
+/* The statement that a message makes the server run; NULL: it is not known. "": none. */
+static const char *whole_statement(const struct prepared_statements *prepared, const char *unit,
+                                   const char *message, size_t length)
+{
+    const char *at = message + MESSAGE_HEADER, *end = message + length;
+    const char *name = *message == 'B' || *message == 'E' || *message == 'Q' ? take_text(&at, end) : "";
+    if (*message == 'Q')
+        return name;
+    if (*message == 'E')
+        return binds_portal(unit, message, name) || (prepared->trivial_portal && *name == '\0') ? "" : NULL;
+    if (*message != 'B')
+        return *message == 'F' ? NULL : "";
+    const size_t i = find_statement(prepared, take_text(&at, end));
+    return i < prepared->count && *prepared->item[i].whole ? prepared->item[i].whole : NULL;
+}
+
+void copy_statements(const struct prepared_statements *prepared, const char *bytes, size_t count,
+                     char ret_statements[static STATEMENTS_TEXT])
+{
+    const char *unit = bytes;
+    size_t used = 0;
+    for (size_t length; count > 0; bytes += length, count -= length) {
+        length = message_length(bytes, count);
+        const char *statement = whole_statement(prepared, unit, bytes, length);
+        if (!statement || used + strlen(statement) + sizeof "; " > STATEMENTS_TEXT) {
+            used = 0;
+            break;
+        }
+        if (*statement && !is_trivial(statement))
+            used += (size_t)snprintf(ret_statements + used, STATEMENTS_TEXT - used, "%s%s", used ? "; " : "",
+                                     statement);
+    }
+    ret_statements[used] = '\0';
 }
 
 /* ---- from the server --------------------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ enum {
 /* The statements that a connection has prepared. All zero: none. */
 struct prepared_statements {
     struct {
-        char name[64], text[MESSAGE_TEXT];
+        char name[64], text[MESSAGE_TEXT], whole[STATEMENTS_TEXT]; /* WHOLE: "" if it is longer */
     } item[PREPARED_MAX];
     size_t count;
     bool trivial_portal; /* the unnamed portal is bound to BEGIN or the like */
@@ -33,6 +33,10 @@ unsigned unit_has(const char *bytes, size_t count, char type);
 
 /* A complete unit, or a startup message, has WORD in some text; letters may be capital. */
 bool unit_names(const char *bytes, size_t count, const char *word);
+
+/* Writes to RET_STATEMENTS what the comment of that member of struct gate_connection says; describe_unit has read the unit. */
+void copy_statements(const struct prepared_statements *prepared, const char *bytes, size_t count,
+                     char ret_statements[static STATEMENTS_TEXT]);
 
 /* Writes the statements of a complete unit with their parameters as one line, without BEGIN, SET and the like and without comments, and
  * notes what the unit prepares and binds. A statement counts from Bind on, when PostgreSQL takes its snapshot. True: none is left, so

@@ -9,7 +9,7 @@ enum {
     CANCEL_REQUEST = 80877102,
 };
 
-static const char SERIALIZABLE[] = "serializable";
+static const char SERIALIZABLE[] = "serializable", REPEATABLE[] = "repeatable";
 static const char WRONG[] =
     "a message between the service and PostgreSQL has more than 8 MiB, or is not of protocol 3, so the gate closed "
     "the connection";
@@ -42,6 +42,7 @@ static struct wire_unit next_startup(struct postgres_state *state, struct gate_c
         return (struct wire_unit){0};
     seen->hint = code == SSL_REQUEST ? WANTS_TLS : NULL;
     seen->serializable |= unit_names(bytes, length, SERIALIZABLE);
+    seen->repeatable |= unit_names(bytes, length, REPEATABLE);
     if (code == SSL_REQUEST || code == GSS_REQUEST)
         return (struct wire_unit){.length = length, .way = UNIT_ANSWERED, .answer = "N"};
     state->started = code != CANCEL_REQUEST;
@@ -72,7 +73,9 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
         state->awaited = state->ends_ready || state->results > 0;
         seen->whole = state->ends_ready;
         seen->serializable |= unit_names(bytes, length, SERIALIZABLE);
+        seen->repeatable |= unit_names(bytes, length, REPEATABLE);
         seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
+        copy_statements(&state->prepared, bytes, length, seen->statements);
         seen->begins = state->prepared.begins;
     }
     return (struct wire_unit){.length = length, .way = UNIT_HELD};

@@ -12,6 +12,7 @@ enum {
     MESSAGE_MAX = 8 * 1024 * 1024, /* bytes of one message */
     MESSAGE_TEXT = 400,            /* of a description, with the NUL; the rest is cut off */
     MESSAGE_KEYS = 256,            /* of the keys of a command */
+    STATEMENTS_TEXT = 4096,        /* of the statements of a unit, with the NUL */
 };
 
 /* One connection of the service, as the explorer may see it between gate_lock and gate_unlock. */
@@ -30,11 +31,14 @@ struct gate_connection {
     char transaction;  /* 'I': none, 'T': open, 'E': failed */
     char after; /* the same when the last statement that was not trivial had ended; NUL: there was none */
     bool serializable; /* the service has named this isolation level on it */
+    bool repeatable;   /* or REPEATABLE READ */
     int owner;         /* set by the explorer */
     int host;          /* and the request that has run a statement in the open transaction; GATE_NO_OWNER */
     int claim; /* and the request that has sent the held statement, if it sends several at a time; else GATE_NO_OWNER */
-    int32_t pid;               /* of PostgreSQL's process */
-    char text[MESSAGE_TEXT];   /* the held or running statement, with its parameters */
+    int32_t pid;             /* of PostgreSQL's process */
+    char text[MESSAGE_TEXT]; /* the held or running statement, with its parameters */
+    /* The same without parameters, to its end; "" if that is not known, or longer. */
+    char statements[STATEMENTS_TEXT];
     char answer[MESSAGE_TEXT]; /* its first row, its command tag or its error */
     char sqlstate[6];          /* of its error; "": it had none */
     bool deadlock;             /* PostgreSQL ended the transaction because of a deadlock */

@@ -19,6 +19,7 @@ enum { REPLAYS = 10, SLOW_REPLAYS = 3 }; /* a replay with a shared connection st
 static const char *const FAULTS[] = {"none", "expire", "crash", "cut", NULL};
 static const enum transition_kind FAULT_KINDS[] = {TRANSITION_STEP, TRANSITION_EXPIRE, TRANSITION_CRASH,
                                                    TRANSITION_CUT};
+static const char *const REDUCTIONS[] = {"auto", "tables", "none", NULL};
 static const struct option_row ROWS[] = {
     {"--stock", "S", OPTION_NUMBER, AT(stock), 1, 1000, NULL,
      "Units in stock when a schedule begins. Without this option: enough for one request, and one unit less than is enough for another."},
@@ -42,6 +43,9 @@ static const struct option_row ROWS[] = {
     {"--expire-key", "PATTERN", OPTION_TEXT, AT(expire_key), 0, 0, NULL,
      "With --faults expire: the keys that are locks, such as 'lock:*'. Without this option: keys with an expiry that "
      "SET with NX, SETNX, a hash command or a script has created."},
+    {"--reduce", "HOW", OPTION_CHOICE, AT(reduce), 0, 0, REDUCTIONS,
+     "tables: of schedules that differ only in the sequence of statements on different tables, run one. This is right as far as the requests "
+     "share nothing but PostgreSQL. none: run every schedule. auto: tables, if every schedule would take too long."},
     {"--max-schedules", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL, "Stop after N schedules."},
     {"--time-limit", "T", OPTION_DURATION, AT(time_limit_ms), 1000, 86400000, NULL, "Stop after this time."},
     {"--limit", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL, "The same as --max-schedules."},
@@ -256,6 +260,7 @@ static int explore_own_run(void *context)
     }
     shop_description_free(&explore->description);
     routines_free(&explore->routines);
+    known_tables_free(&explore->tables);
     saved_schedule_free(&explore->saved);
     if (!ok || explore->found[VERDICT_NOT_EXPLORED] > 0)
         return ENDED_ENVIRONMENT;
@@ -291,6 +296,7 @@ int explore_own_main(int argc, char **argv)
         .time_limit_ms = 600000,
         .instances = 1,
         .faults = "none",
+        .reduce = "auto",
         .show = 1,
         .output = OUTPUT_DEFAULTS,
     };

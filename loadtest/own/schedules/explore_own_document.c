@@ -213,15 +213,17 @@ static enum verdict worst_of(const struct explore_own *explore)
 /* SHOWN: an array of schedules. */
 json_t *explore_own_document(const struct explore_own *explore, json_t *shown)
 {
-    json_t *settings = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:s?, s:s}", "file", explore->path, "stock",
-        (json_int_t)explore->stock, "requests", (json_int_t)explore->requests, "instances",
-        (json_int_t)explore->instances, "max_schedules", (json_int_t)explore->max_schedules, "time_limit_ms",
-        (json_int_t)explore->time_limit_ms, "replay", explore->replay, "faults", explore->faults);
+    json_t *settings = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:s?, s:s, s:s}", "file", explore->path,
+                                 "stock", (json_int_t)explore->stock, "requests",
+                                 (json_int_t)explore->requests, "instances", (json_int_t)explore->instances,
+                                 "max_schedules", (json_int_t)explore->max_schedules, "time_limit_ms",
+                                 (json_int_t)explore->time_limit_ms, "replay", explore->replay, "faults",
+                                 explore->faults, "reduce", explore->reduce);
     json_t *document = result_new(explore_own_result.name, settings), *first = json_array_get(shown, 0);
     json_auto_t *found = json_pack(
-        "{s:s, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I}, s:o, s:o, s:O?, s:O, s:b}", "verdict",
-        verdict_name(worst_of(explore)), "schedules", (json_int_t)explore->schedules, "coverage",
+        "{s:s, s:I, s:I, s:I, s:f, s:b, s:I, s:I, s:I, s:f, s:{s:I, s:I, s:I}, s:o, s:o, s:O?, s:O, s:b}",
+        "verdict", verdict_name(worst_of(explore)), "schedules", (json_int_t)explore->schedules, "run",
+        (json_int_t)explore->run, "pruned", (json_int_t)explore->search.pruned, "coverage",
         search_coverage(&explore->search), "complete", is_complete(explore), "deadlocks",
         (json_int_t)explore->deadlocks, "differed", (json_int_t)explore->differed, "quiet_ms",
         (json_int_t)runner_quiet_ms(explore->runner), "seconds", (double)explore->us / 1e6, "pool",

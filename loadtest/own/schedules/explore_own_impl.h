@@ -42,10 +42,11 @@ struct explore_own {
     char gate_url[GATE_URL];  /* what {postgres} is for the service */
     char redis_url[GATE_URL]; /* and {redis} */
     struct redis_control *redis;
-    const char *faults, *expire_key;
-    bool faulted;             /* in one of the schedules */
-    unsigned unseen;          /* bits of the requests that placed an order without a step */
-    struct routines routines; /* of the database, after the service has started */
+    const char *faults, *expire_key, *reduce;
+    bool faulted;               /* in one of the schedules */
+    unsigned unseen;            /* bits of the requests that placed an order without a step */
+    struct routines routines;   /* of the database, after the service has started */
+    struct known_tables tables; /* of the database, if not every schedule is to run */
     char overtaken[MESSAGE_TEXT],
         overtaken_open[MESSAGE_TEXT];                /* of the first schedule that had such a statement */
     char stranger[MESSAGE_TEXT], host[MESSAGE_TEXT]; /* as in a record; "": none */
@@ -70,7 +71,10 @@ struct explore_own {
     struct request_runner *runner;
     struct run_record last;          /* of the last schedule that ended, to compare the next one with */
     struct search search, shared[2]; /* SHARED: with one connection for all requests */
-    int64_t schedules, differed, found[VERDICT_COUNT], deadlocks, us;
+    struct search *now;              /* the one of them that runs */
+    size_t statements;               /* of one request alone */
+    /* SCHEDULES: all that are known, also those that need not run since one that has run is alike. */
+    int64_t schedules, run, differed, found[VERDICT_COUNT], deadlocks, us;
     struct run_record first_worst; /* of the first of WORST, for a search that an interrupt ends */
     struct counterexamples worst;  /* all that are not clean; BADNESS is the verdict */
     /* Of each verdict the schedule with the fewest switches; as many as FOUND says, 0: none. */
@@ -94,7 +98,9 @@ enum verdict explore_own_count(struct explore_own *explore, const struct run_rec
 bool explore_own_run_first(struct explore_own *explore);
 /* Runs single requests, and then all, before anything counts. */
 bool explore_own_warm_up(struct explore_own *explore);
-/* Runs every schedule, within the limits. */
+/* Not every schedule is to run: --reduce says so, or there are too many. */
+bool explore_own_reduces(const struct explore_own *explore);
+/* Runs every schedule, or one of those that are alike, within the limits. */
 bool explore_own_search(struct explore_own *explore);
 /* Begins a schedule, while further requests occupy as many connections, of which one may be closed later (runner_occupy). READS_STOCK after
  * each transaction. */

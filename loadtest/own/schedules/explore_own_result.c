@@ -141,7 +141,7 @@ void explored_print(FILE *stream, const json_t *schedule, bool says_cause)
 static const struct column COLUMNS[] = {
     {"verdict", "verdict", COLUMN_VERDICT, 0, SHOW_ALL, 0, "clean: answers, stock and orders agree; not-explored: so they do, but another request can act inside a statement; else the first that applies of oversold, stuck, drift, invariant-broken, answers-lost, turned-away, failing"},
     {"schedules", "schedules", COLUMN_NUMBER, 0, SHOW_ALL, 0, "schedules with this verdict"},
-    {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules that were run"},
+    {"share", "share", COLUMN_NUMBER, 3, SHOW_ALL, 2, "of all schedules"},
     {"schedule", "schedule", COLUMN_TEXT, 0, SHOW_ALL, 3, "the one with the fewest switches between requests, for --replay"},
 };
 /* clang-format on */
@@ -163,16 +163,30 @@ static void print_title(const json_t *document, FILE *out)
             instances == 1 ? "" : "s");
 }
 
+/* Results that were stored before searches left schedules out have no "run". */
+static bool is_reduced(const json_t *document)
+{
+    return result_number(document, "run") > 0 &&
+           result_number(document, "run") < result_number(document, "schedules");
+}
+
 static void add_search_notes(const json_t *document, struct notes *notes)
 {
-    int64_t schedules = result_number(document, "schedules"),
+    int64_t schedules = result_number(document, "schedules"), run = result_number(document, "run"),
             deadlocks = result_number(document, "deadlocks"), differed = result_number(document, "differed");
     double seconds = json_number_value(json_object_get(document, "seconds")),
            coverage = json_number_value(json_object_get(document, "coverage"));
     notes_add(notes, NOTE_ADVICE,
               "%.3g schedules per second. A request that is silent for %" PRId64
               " ms counts as waiting in the program.",
-              (double)schedules / (seconds > 0 ? seconds : 1), result_number(document, "quiet_ms"));
+              (double)(run > 0 ? run : schedules) / (seconds > 0 ? seconds : 1),
+              result_number(document, "quiet_ms"));
+    if (is_reduced(document))
+        notes_add(notes, NOTE_ADVICE,
+                  "%" PRId64 " of the %" PRId64
+                  " schedules were run. Each of the others differs from one of them only in the sequence of "
+                  "statements on different tables. --reduce none runs all.",
+                  run, schedules);
     const json_t *pool = json_object_get(document, "pool");
     int64_t clean = result_number(pool, "clean"), connections = result_number(pool, "connections");
     if (clean > 0 && result_number(pool, "shared") > 0)
@@ -224,11 +238,12 @@ static void add_notes(const json_t *document, struct notes *notes)
     if (is_replay)
         notes_add(notes, NOTE_CLOSING, failures ? "This schedule is NOT clean." : "This schedule is clean.");
     else if (failures == 0 && json_is_true(json_object_get(document, "complete")))
-        notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean%s%s.",
+        notes_add(notes, NOTE_CLOSING, "Every schedule of %" PRId64 " requests is clean%s%s%s.",
                   result_number(json_object_get(document, "settings"), "requests"),
                   json_is_true(json_object_get(document, "polls_on"))
                       ? ", apart from those in which a request gives up waiting"
                       : "",
+                  is_reduced(document) ? ", as far as the requests share nothing but PostgreSQL" : "",
                   result_number(document, "differed") > 0
                       ? ", as long as the requests send what they sent the first time"
                       : "");

@@ -13,7 +13,8 @@
 enum {
     DIFFERS_MOST = 10,
     TAIL_LINES = 20,
-    TRIES_SHARE = 2, /* try_polls takes a half of the time at most */
+    TRIES_SHARE = 2,  /* try_polls takes a half of the time at most */
+    SCHEDULE_MS = 10, /* how long one takes, roughly */
     SHARED_ROUNDS =
         4, /* which request gets a connection that is given back is the program's choice, and chance */
 };
@@ -80,14 +81,26 @@ static uint64_t fingerprint(void *self)
     return runner_fingerprint(((struct explore_own *)self)->runner);
 }
 
+static void add(int64_t *sum, int64_t more)
+{
+    if (__builtin_add_overflow(*sum, more, sum))
+        *sum = INT64_MAX;
+}
+
+/* Of the schedules that are like the one that ran the simplest is kept. */
 static void keep(struct explore_own *explore, enum verdict verdict)
 {
     struct counterexample next = explore->ran;
+    const int64_t alike = search_alike(explore->now, NULL, 0, next.transitions);
+    const bool is_new = explore->found[verdict] == 0;
+    add(&explore->schedules, alike - 1);
+    add(&explore->found[verdict], alike);
+    explore->run++;
     next.badness = verdict;
     next.switches = next.effort = context_switches(next.transitions, next.length);
     next.occupied = (size_t)explore->occupied;
     next.frees = explore->frees;
-    if (explore->found[verdict]++ == 0 || counterexample_is_before(&next, &explore->simplest[verdict]))
+    if (is_new || counterexample_is_before(&next, &explore->simplest[verdict]))
         explore->simplest[verdict] = next;
     if (verdict != VERDICT_CLEAN && counterexamples_keep(&explore->worst, &next) == 0)
         explore->first_worst = *runner_record(explore->runner);
@@ -194,6 +207,7 @@ bool explore_own_warm_up(struct explore_own *explore)
     runner_learn(explore->runner);
     runner_set(explore->runner, (size_t)explore->requests, false);
     struct shop_nature nature;
+    explore->statements = record->count;
     if (!works || !explore_own_run_first(explore) ||
         !shop_database_routines(explore->database, &explore->routines) ||
         !shop_database_nature(explore->database, &nature))
@@ -253,8 +267,7 @@ static void withdraw_clean(struct explore_own *explore)
 static bool goes_on(void *self)
 {
     const struct explore_own *explore = self;
-    return explore->schedules < explore->max_schedules &&
-           (explore->occupied == 0 || explore->worst.count == 0);
+    return explore->run < explore->max_schedules && (explore->occupied == 0 || explore->worst.count == 0);
 }
 
 /* A slow machine may be the cause: the same schedule again, a few times. */
@@ -262,6 +275,34 @@ static bool again(void *self, enum search_outcome why)
 {
     (void)why;
     return ((struct explore_own *)self)->differed++ < DIFFERS_MOST && end(self);
+}
+
+static void footprint(void *self, struct footprint *ret_footprint)
+{
+    *ret_footprint = runner_footprint(((struct explore_own *)self)->runner);
+}
+
+/* Ends a schedule that would only repeat others. */
+static bool stop(void *self)
+{
+    struct explore_own *explore = self;
+    if (!end(self) || interrupted())
+        return false;
+    explore->last = *runner_record(explore->runner);
+    return true;
+}
+
+/* If no request waited for another, there would be (N × M)! / (N!)^M schedules of M requests with N statements each. */
+bool explore_own_reduces(const struct explore_own *explore)
+{
+    double schedules = 1;
+    for (int64_t i = 1; i < explore->requests; i++)
+        for (size_t n = 1; n <= explore->statements; n++)
+            schedules *= ((double)i * (double)explore->statements + (double)n) / (double)n;
+    return strcmp(explore->reduce, "tables") == 0 ||
+           (strcmp(explore->reduce, "auto") == 0 &&
+            (schedules > (double)explore->max_schedules ||
+             schedules * SCHEDULE_MS > (double)explore->time_limit_ms));
 }
 
 /* Runs what is left of SEARCH, until LIMIT_US of the monotonic clock. */
@@ -272,9 +313,12 @@ static enum search_outcome search_until(struct explore_own *explore, struct sear
                                     .enabled = enabled,
                                     .apply = apply,
                                     .end = end_and_judge,
-                                    .fingerprint = fingerprint};
+                                    .fingerprint = fingerprint,
+                                    .footprint = explore->tables.count > 0 ? footprint : NULL,
+                                    .stop = stop};
     const struct search_caller caller = {explore, limit_us, goes_on, NULL, again};
     search->bound = NO_BOUND;
+    explore->now = search;
     enum search_outcome outcome = run_search(search, &program, &caller);
     if (outcome == SEARCH_DIFFERS)
         say_difference(&explore->last, runner_record(explore->runner));
@@ -333,12 +377,17 @@ bool explore_own_search(struct explore_own *explore)
     int64_t begin = monotonic_us(), limit_us = begin + explore->time_limit_ms * 1000;
     if (!try_polls(explore, begin + explore->time_limit_ms * 1000 / TRIES_SHARE))
         return false;
+    if (explore_own_reduces(explore)) {
+        if (!shop_database_tables(explore->database, &explore->tables))
+            return false;
+        runner_trace(explore->runner, &explore->tables);
+    }
     begin = monotonic_us();
     enum search_outcome outcome = search_until(explore, &explore->search, limit_us);
     explore->us = monotonic_us() - begin;
     bool ok = (outcome == SEARCH_RAN || outcome == SEARCH_DONE) && look_for_sleepers(explore) &&
               search_shared(explore, limit_us);
-    if (!ok && (!interrupted() || explore->schedules == 0))
+    if (!ok && (!interrupted() || explore->run == 0))
         return false;
     explore->occupied = 0;
     explore->frees = false;

@@ -156,6 +156,7 @@ bool runner_start(struct request_runner *runner)
     for (size_t i = 0; i < runner->settings.requests && ok; i++)
         ok = runner_send(runner, &runner->actors[i]);
     ok = ok && runner_await_deadlock(runner);
+    runner_footprints_begin(runner);
     gate_unlock(gate);
     return ok;
 }
@@ -306,6 +307,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     gate_lock(gate);
     runner->record.faulted |= transition.kind != TRANSITION_STEP && transition.kind != TRANSITION_TIMEOUT;
     actor->cuts = transition.kind == TRANSITION_CUT;
+    runner_footprint_before(runner, actor, step->kind);
     if (transition.kind == TRANSITION_EXPIRE) {
         add_text(runner, transition.actor, "!expire");
         ok = (!held_keys_has(&runner->held, actor->number, NULL) ||
@@ -332,6 +334,7 @@ bool runner_apply(struct request_runner *runner, struct transition transition)
     ok = ok && runner_wake_waiters(runner) && runner_await_deadlock(runner) && runner_pass_time(runner);
     runner_note_polls(runner);
     runner_note_repeats(runner);
+    runner_footprint_after(runner, actor, step->kind);
     for (size_t i = 0; i < GATE_CONNECTIONS; i++)
         runner->record.deadlock |= gate_connection(gate, i)->deadlock;
     gate_unlock(gate);

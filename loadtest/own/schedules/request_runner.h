@@ -9,6 +9,7 @@
 #include "loadtest/own/redis/redis_control.h"
 #include "loadtest/own/shop_http.h"
 #include "loadtest/own/shop_service.h"
+#include "loadtest/search/statement_footprint.h"
 #include "loadtest/search/transition.h"
 
 enum { OCCUPIERS_MAX = 40 }; /* further requests, which occupy connections of a pool */
@@ -72,6 +73,12 @@ void runner_wait_out_all(struct request_runner *runner);
 bool runner_start(struct request_runner *runner);
 /* Will runner_start start the service, because the last schedule has left requests without an end? */
 bool runner_starts_again(const struct request_runner *runner);
+/* From the next start: TABLES, which must outlive the runner, tell what the statements touch. NULL: runner_footprint is not called. */
+void runner_trace(struct request_runner *runner, const struct known_tables *tables);
+/* What the last transition has read and written in PostgreSQL, as far as it is known. What requests share in the memory of the program, in
+ * files or in other services is not in it. */
+struct footprint runner_footprint(const struct request_runner *runner);
+
 /* The requests that are held, and the faults that can happen, as transitions; returns their number, at most ENABLED_MAX. */
 size_t runner_enabled(struct request_runner *runner, struct transition *ret_transitions);
 /* TRANSITION_STEP lets the actor run to its next statement, or until it waits, or to its answer; and those that waited for it.

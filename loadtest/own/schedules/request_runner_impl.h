@@ -79,6 +79,10 @@ struct request_runner {
     unsigned ended_rows;       /* how often time has passed for these rows in this schedule */
     struct shop_nature nature; /* of the database */
     bool waits_out_all;        /* what is not known may be waited out as well */
+    const struct known_tables *tables; /* NULL: footprints are not wanted */
+    /* Of each request what its open transaction has touched; and of the last transition. */
+    struct footprint transactions[ACTORS_MAX], last;
+    unsigned was_blocked, was_open; /* bits of the requests: before the transition */
 };
 
 /* ---- waiting; with the gate's lock ----- */
@@ -150,6 +154,16 @@ bool runner_pass_time_sql(struct request_runner *runner);
 void runner_note_polls(struct request_runner *runner);
 /* Lets the statement run at which ACTOR is held, and describes it in STEP. */
 bool runner_run_statement(struct request_runner *runner, struct actor *actor, struct run_step *step);
+
+/* ---- footprints; request_footprints.c; with the gate's lock ----- */
+
+/* The requests have come to their first statements. */
+void runner_footprints_begin(struct request_runner *runner);
+/* ACTOR is about to make a transition of KIND; and it has made it. */
+void runner_footprint_before(struct request_runner *runner, const struct actor *actor,
+                             enum transition_kind kind);
+void runner_footprint_after(struct request_runner *runner, const struct actor *actor,
+                            enum transition_kind kind);
 
 /* ---- faults; with the gate's lock ----- */
 

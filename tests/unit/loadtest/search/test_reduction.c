@@ -1,4 +1,5 @@
-/* Random programs: the search with footprints finds the outcomes of the search without them, and runs fewer schedules. */
+/* Random programs: the search with footprints finds the outcomes of the search without them with fewer runs, and knows how many schedules lead
+ * to each, and the simplest of these. */
 #include "tests/unit/unit.h"
 
 #include "base/hash.h"
@@ -9,7 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { PROGRAMS = 3000, STEPS_MOST = 30, CELLS = 3, LOCKS = 2, OUTCOMES_MOST = 20000 };
+enum { PROGRAMS = 3000, STEPS_MOST = 30, CELLS = 3, LOCKS = 2, OUTCOMES_MOST = 2000 };
 
 enum what { READ, WRITE, INCREMENT, TAKE, RELEASE };
 
@@ -78,10 +79,8 @@ static bool apply(void *self, struct transition transition)
     const struct action *action = &toy->action[actor][toy->done[actor]++];
     const bool is_lock = action->what == TAKE || action->what == RELEASE;
     uint64_t *cell = &toy->cell[is_lock ? 0 : action->at];
-    char name[] = "0";
-    name[0] = (char)('0' + action->at);
     toy->footprint = (struct footprint){0};
-    footprint_add(&toy->footprint, action->what != READ, is_lock ? "locks" : "cells", name);
+    footprint_add(&toy->footprint, action->what != READ, is_lock, 1 + action->at);
     switch (action->what) {
     case READ: toy->seen[actor] = hash_add_number(toy->seen[actor], *cell); break;
     case WRITE: *cell = 100 * (actor + 1) + toy->done[actor]; break;
@@ -103,14 +102,62 @@ static void footprint(void *self, struct footprint *ret_footprint)
     *ret_footprint = ((const struct toy *)self)->footprint;
 }
 
+/* What leads to one outcome. */
+struct found {
+    uint64_t outcome;
+    int64_t schedules;
+    struct transition simplest[DEPTH_MAX];
+    unsigned switches;
+};
+
+/* All outcomes of a program, sorted. */
+struct results {
+    struct found found[OUTCOMES_MOST];
+    size_t count;
+    unsigned runs;
+    uint64_t by_switches[DEPTH_MAX];
+};
+
 static int compare(const void *one, const void *other)
 {
-    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    const uint64_t a = ((const struct found *)one)->outcome, b = ((const struct found *)other)->outcome;
     return (a > b) - (a < b);
 }
 
-/* Writes the outcomes of all schedules, each once and sorted, and returns their number. */
-static size_t outcomes(struct toy *toy, uint64_t *ret_outcomes, unsigned *ret_schedules)
+/* Is ONE shown rather than OTHER? Of schedules that are equally simple the one that a search without footprints comes to first. */
+static bool is_simpler(const struct toy *toy, const struct transition *one, unsigned switches,
+                       const struct found *other)
+{
+    size_t length = 0;
+    for (unsigned i = 0; i < toy->actors; i++)
+        length += toy->done[i];
+    return switches < other->switches ||
+           (switches == other->switches && memcmp(one, other->simplest, length * sizeof *one) < 0);
+}
+
+static void count_outcome(struct results *results, const struct toy *toy)
+{
+    struct transition simplest[DEPTH_MAX];
+    const int64_t alike = search_alike(&search, results->by_switches, DEPTH_MAX, simplest);
+    const unsigned switches = context_switches(simplest, search.length);
+    uint64_t outcome = hash_add(HASH_OF_NOTHING, toy->cell, sizeof toy->cell);
+    outcome = hash_add(hash_add(outcome, toy->seen, sizeof toy->seen), toy->done, sizeof toy->done);
+    struct found *found = results->found;
+    while (found < results->found + results->count && found->outcome != outcome)
+        found++;
+    assert_true(found < results->found + OUTCOMES_MOST);
+    if (found == results->found + results->count) {
+        *found = (struct found){.outcome = outcome, .switches = UINT16_MAX};
+        results->count++;
+    }
+    found->schedules += alike;
+    if (is_simpler(toy, simplest, switches, found)) {
+        found->switches = switches;
+        memcpy(found->simplest, simplest, sizeof simplest);
+    }
+}
+
+static void run_all(struct toy *toy, struct results *ret_results)
 {
     const struct program program = {.self = toy,
                                     .start = start,
@@ -119,61 +166,68 @@ static size_t outcomes(struct toy *toy, uint64_t *ret_outcomes, unsigned *ret_sc
                                     .end = end,
                                     .footprint = toy->reduces ? footprint : NULL,
                                     .stop = end};
-    size_t found = 0, kept = 0;
-    *ret_schedules = 0;
+    memset(ret_results, 0, sizeof *ret_results);
     search = (struct search){.bound = NO_BOUND};
     for (enum search_outcome ran; (ran = search_run(&search, &program)) != SEARCH_DONE;) {
         assert_true(ran == SEARCH_RAN || ran == SEARCH_PRUNED);
-        if (ran == SEARCH_PRUNED)
-            continue;
-        uint64_t outcome = hash_add(HASH_OF_NOTHING, toy->cell, sizeof toy->cell);
-        outcome = hash_add(hash_add(outcome, toy->seen, sizeof toy->seen), toy->done, sizeof toy->done);
-        assert_true(found < OUTCOMES_MOST);
-        ret_outcomes[found++] = outcome;
-        ++*ret_schedules;
+        if (ran == SEARCH_RAN)
+            count_outcome(ret_results, toy);
+        ret_results->runs += ran == SEARCH_RAN;
     }
     assert_true(search_coverage(&search) == 1.0); /* exactly */
-    qsort(ret_outcomes, found, sizeof *ret_outcomes, compare);
-    for (size_t i = 0; i < found; i++)
-        if (i == 0 || ret_outcomes[i] != ret_outcomes[i - 1])
-            ret_outcomes[kept++] = ret_outcomes[i];
-    return kept;
+    assert_false(search.uncounted);
+    qsort(ret_results->found, ret_results->count, sizeof ret_results->found[0], compare);
+}
+
+static bool same_results(const struct results *one, const struct results *other)
+{
+    bool same = one->count == other->count &&
+                memcmp(one->by_switches, other->by_switches, sizeof one->by_switches) == 0;
+    for (size_t i = 0; same && i < one->count; i++) {
+        const struct found *a = &one->found[i], *b = &other->found[i];
+        same = a->outcome == b->outcome && a->schedules == b->schedules && a->switches == b->switches &&
+               memcmp(a->simplest, b->simplest, search.length * sizeof a->simplest[0]) == 0;
+    }
+    return same;
 }
 
 static void test_the_same_outcomes(void **state)
 {
-    static uint64_t whole[OUTCOMES_MOST], reduced[OUTCOMES_MOST];
+    static struct results whole, reduced;
     const char *given = getenv("SEED");
     const uint64_t seed = given ? strtoull(given, NULL, 10) : 1;
     uint64_t random = random_from(seed);
-    unsigned all = 0, fewer = 0, schedules;
+    unsigned all = 0, fewer = 0;
     for (int i = 0; i < PROGRAMS; i++) {
         struct toy toy;
         make(&toy, &random);
-        const size_t count = outcomes(&toy, whole, &schedules);
-        all += schedules;
+        run_all(&toy, &whole);
+        all += whole.runs;
         toy.reduces = true;
-        if (outcomes(&toy, reduced, &schedules) != count ||
-            memcmp(whole, reduced, count * sizeof *whole) != 0)
+        run_all(&toy, &reduced);
+        fewer += reduced.runs;
+        if (!same_results(&whole, &reduced))
             fail_msg("program %d of SEED=%" PRIu64 " has other outcomes", i, seed);
-        fewer += schedules;
     }
     print_message("%u schedules instead of %u (SEED=%" PRIu64 ")\n", fewer, all, seed);
     assert_true(fewer < all / 2);
 }
 
-/* Two requests of thirty statements, which meet at one row: 10^17 schedules, of which two lead to different outcomes. */
+/* Two requests of thirty statements, which meet at one row: of 10^17 schedules two lead to different outcomes. */
 static void test_a_long_program(void **state)
 {
-    static uint64_t found[OUTCOMES_MOST];
+    static struct results results;
     struct toy toy = {.actors = 2, .steps = {30, 30}, .reduces = true};
-    unsigned schedules;
     for (unsigned actor = 0; actor < 2; actor++)
         for (unsigned i = 0; i < 30; i++)
             toy.action[actor][i] = (struct action){i == 15 ? INCREMENT : READ, i == 15 ? 0 : 1 + i % 2};
-    assert_int_equal(outcomes(&toy, found, &schedules), 2);
-    assert_int_equal(schedules, 2);
-    print_message("%u schedules and %u that were stopped\n", schedules, (unsigned)search.pruned);
+    run_all(&toy, &results);
+    assert_int_equal(results.count, 2);
+    assert_int_equal(results.runs, 2);
+    assert_int_equal(results.found[0].schedules + results.found[1].schedules,
+                     INT64_C(118264581564861424)); /* 60! / (30! × 30!) */
+    assert_int_equal(results.found[0].switches, 1);
+    print_message("%u schedules and %u that were stopped\n", results.runs, (unsigned)search.pruned);
     assert_true(search.pruned < 100);
 }
 

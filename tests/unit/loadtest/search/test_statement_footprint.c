@@ -9,9 +9,11 @@ static struct routines routines;
 static int set_up(void **state)
 {
     static const char *const ROWS[][3] = {
-        {"product", "", ""},     {"order_item", "", ""}, {"order_item", "orders", ""},
-        {"orders", "", ""},      {"audit", "", ""},      {"part", "", ""},
-        {"part", "", "unclear"}, {"watched", "", ""},    {"order_item", "product", ""},
+        {"product", "", "table"},     {"order_item", "", "table"}, {"order_item", "orders", "child"},
+        {"orders", "", "table"},      {"audit", "", "table"},      {"part", "", "table"},
+        {"part", "", "unclear"},      {"watched", "", "table"},    {"order_item", "product", "child"},
+        {"log", "", "table"},         {"log", "", "grows"},        {"log", "id", "numbered"},
+        {"log", "customer", "child"}, {"customer", "", "table"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
         if (!known_tables_add(&tables, ROWS[i][0], ROWS[i][1], ROWS[i][2]))
@@ -49,8 +51,8 @@ static void test_which_meet(void **state)
         {"SELECT * FROM public.\"product\"", "UPDATE product SET count = 0", true},
         {"SELECT * FROM product FOR SHARE", "SELECT * FROM product FOR SHARE", true},
         {"SELECT * FROM product FOR UPDATE", "SELECT * FROM product", true},
-        {"INSERT INTO audit (note) VALUES ('product')", "UPDATE product SET count = 0",
-         true}, /* (note) is no function */
+        {"INSERT INTO audit (note) VALUES ('product')", "UPDATE product SET count = 0", false},
+        {"INSERT INTO audit (note) VALUES (take())", "UPDATE product SET count = 0", true},
         {"INSERT INTO audit VALUES ('product')", "UPDATE product SET count = 0", false},
         {"BEGIN", "UPDATE product SET count = 0", false},
         {"BEGIN ISOLATION LEVEL SERIALIZABLE", "SELECT 1", true},
@@ -76,6 +78,20 @@ static void test_which_meet(void **state)
          "SELECT * FROM product", true},
         {"SELECT 1; UPDATE product SET count = 0", "SELECT * FROM product", true},
         {"SELECT 1; CREATE TABLE x (y int)", "SELECT 1", true},
+        /* new rows */
+        {"INSERT INTO log (note) VALUES ('a')", "INSERT INTO public.log (note) VALUES ('b') RETURNING id",
+         false},
+        {"INSERT INTO log (note) VALUES ('a')", "SELECT count(*) FROM log", true},
+        {"INSERT INTO log (note) VALUES ('a')", "DELETE FROM log", true},
+        {"INSERT INTO log (note) VALUES ('a')", "UPDATE customer SET name = 'x'", true},
+        {"INSERT INTO log (id, note) VALUES (1, 'a')", "INSERT INTO log (note) VALUES ('b')", true},
+        {"INSERT INTO log VALUES (1, 'a')", "INSERT INTO log (note) VALUES ('b')", true},
+        {"INSERT INTO log (note) SELECT name FROM customer", "INSERT INTO log (note) VALUES ('b')", true},
+        {"INSERT INTO log (note) VALUES ((SELECT max(id) FROM log))", "INSERT INTO log (note) VALUES ('b')",
+         true},
+        {"INSERT INTO log (note) VALUES ('a') ON CONFLICT DO NOTHING", "INSERT INTO log (note) VALUES ('b')",
+         true},
+        {"INSERT INTO audit (note) VALUES ('a')", "INSERT INTO audit (note) VALUES ('b')", true},
         {"SELECT coalesce(sum(quantity), 0) FROM order_item", "SELECT * FROM audit FOR UPDATE", false},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
