@@ -10,8 +10,8 @@
 #include "loadtest/search/counterexamples.h"
 #include "loadtest/search/run_search.h"
 #include "loadtest/sqlspec/classify.h"
+#include "loadtest/sqlspec/inside/step_footprints.h"
 #include "loadtest/sqlspec/serial_numbers.h"
-#include "loadtest/sqlspec/step_footprints.h"
 #include "loadtest/stats/verdict.h"
 
 #include <inttypes.h>
@@ -49,14 +49,27 @@ struct spec_search {
 
 /* ---- the program that is searched ---------------------------------------------------------------------- */
 
+/* Bits of the sessions that have a transaction open. */
+static uint32_t in_transaction(const struct spec_search *search)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < search->spec->session_count; i++) {
+        const struct session *on = search->connections->sessions[i];
+        bits |= on->driver->transaction(on) == TRANSACTION_OPEN ? 1U << i : 0;
+    }
+    return bits;
+}
+
 static bool start(void *self)
 {
     struct spec_search *search = self;
+    const struct step_inside *inside = &search->execution.inside;
     memset(search->next, 0, sizeof search->next);
     if (!sql_execution_begin(&search->execution, true) ||
-        !step_footprints_learn(&search->footprints, &search->execution))
+        !step_footprints_learn(&search->footprints, search->spec, search->connections->control,
+                               inside->routines_known ? &inside->routines : NULL))
         return false;
-    step_footprints_begin(&search->footprints, &search->execution);
+    step_footprints_begin(&search->footprints, search->spec, in_transaction(search));
     return true;
 }
 
@@ -77,7 +90,10 @@ static bool apply(void *self, struct transition transition)
     size_t step = search->spec->sessions[transition.actor].steps[search->next[transition.actor]++];
     if (!sql_execution_step(&search->execution, step))
         return false;
-    step_footprints_note(&search->footprints, &search->execution, step);
+    uint32_t running = 0;
+    for (size_t i = 0; i < search->spec->session_count; i++)
+        running |= search->execution.running[i] != NO_STEP ? 1U << i : 0;
+    step_footprints_note(&search->footprints, search->spec, step, running, in_transaction(search));
     return true;
 }
 

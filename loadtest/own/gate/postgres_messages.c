@@ -255,12 +255,44 @@ static void describe_execute(const struct prepared_statements *prepared, const c
         message_append_text(text, "(continues the statement before)");
 }
 
+/* The statement that a message makes the server run; NULL: it is not known. "": none. */
+static const char *whole_statement(const struct prepared_statements *prepared, const char *unit,
+                                   const char *message, size_t length)
+{
+    const char *at = message + MESSAGE_HEADER, *end = message + length;
+    const char *name = *message == 'B' || *message == 'E' || *message == 'Q' ? take_text(&at, end) : "";
+    if (*message == 'Q')
+        return name;
+    if (*message == 'E')
+        return binds_portal(unit, message, name) || (prepared->trivial_portal && *name == '\0') ? "" : NULL;
+    if (*message != 'B')
+        return *message == 'F' ? NULL : "";
+    const size_t i = find_statement(prepared, take_text(&at, end));
+    return i < prepared->count && *prepared->item[i].whole ? prepared->item[i].whole : NULL;
+}
+
+/* Statements to their ends, as far as all are known. */
+struct whole_text {
+    char *text;
+    size_t used;
+    bool unknown;
+};
+
+static void append_whole(struct whole_text *whole, const char *statement)
+{
+    whole->unknown |= !statement || whole->used + strlen(statement) + sizeof "; " > STATEMENTS_TEXT;
+    if (!whole->unknown && *statement && !is_trivial(statement))
+        whole->used += (size_t)snprintf(whole->text + whole->used, STATEMENTS_TEXT - whole->used, "%s%s",
+                                        whole->used ? "; " : "", statement);
+}
+
 bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
-                   char ret_text[static MESSAGE_TEXT])
+                   char ret_text[static MESSAGE_TEXT], char ret_statements[static STATEMENTS_TEXT])
 {
     const char *unit = bytes;
+    struct whole_text whole = {.text = ret_statements};
     bool trivial = true;
-    ret_text[0] = '\0';
+    ret_text[0] = ret_statements[0] = '\0';
     prepared->begins = false;
     for (size_t length; count > 0; bytes += length, count -= length) {
         length = message_length(bytes, count);
@@ -280,43 +312,11 @@ bool describe_unit(struct prepared_statements *prepared, const char *bytes, size
             prepared->trivial_portal = is_trivial(statement);
         prepared->begins |= begins_transaction(statement);
         append_statement(ret_text, statement, &trivial);
+        append_whole(&whole, whole_statement(prepared, unit, bytes, length));
     }
+    if (whole.unknown)
+        ret_statements[0] = '\0';
     return trivial;
-}
-
-/* The statement that a message makes the server run; NULL: it is not known. "": none. */
-static const char *whole_statement(const struct prepared_statements *prepared, const char *unit,
-                                   const char *message, size_t length)
-{
-    const char *at = message + MESSAGE_HEADER, *end = message + length;
-    const char *name = *message == 'B' || *message == 'E' || *message == 'Q' ? take_text(&at, end) : "";
-    if (*message == 'Q')
-        return name;
-    if (*message == 'E')
-        return binds_portal(unit, message, name) || (prepared->trivial_portal && *name == '\0') ? "" : NULL;
-    if (*message != 'B')
-        return *message == 'F' ? NULL : "";
-    const size_t i = find_statement(prepared, take_text(&at, end));
-    return i < prepared->count && *prepared->item[i].whole ? prepared->item[i].whole : NULL;
-}
-
-void copy_statements(const struct prepared_statements *prepared, const char *bytes, size_t count,
-                     char ret_statements[static STATEMENTS_TEXT])
-{
-    const char *unit = bytes;
-    size_t used = 0;
-    for (size_t length; count > 0; bytes += length, count -= length) {
-        length = message_length(bytes, count);
-        const char *statement = whole_statement(prepared, unit, bytes, length);
-        if (!statement || used + strlen(statement) + sizeof "; " > STATEMENTS_TEXT) {
-            used = 0;
-            break;
-        }
-        if (*statement && !is_trivial(statement))
-            used += (size_t)snprintf(ret_statements + used, STATEMENTS_TEXT - used, "%s%s", used ? "; " : "",
-                                     statement);
-    }
-    ret_statements[used] = '\0';
 }
 
 /* ---- from the server --------------------------------------------------------------------------------------------------- */

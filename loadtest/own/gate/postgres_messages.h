@@ -34,15 +34,11 @@ unsigned unit_has(const char *bytes, size_t count, char type);
 /* A complete unit, or a startup message, has WORD in some text; letters may be capital. */
 bool unit_names(const char *bytes, size_t count, const char *word);
 
-/* Writes to RET_STATEMENTS what the comment of that member of struct gate_connection says; describe_unit has read the unit. */
-void copy_statements(const struct prepared_statements *prepared, const char *bytes, size_t count,
-                     char ret_statements[static STATEMENTS_TEXT]);
-
 /* Writes the statements of a complete unit with their parameters as one line, without BEGIN, SET and the like and without comments, and
  * notes what the unit prepares and binds. A statement counts from Bind on, when PostgreSQL takes its snapshot. True: none is left, so
- * the unit neither reads nor writes rows, nor takes or releases a lock. */
+ * the unit neither reads nor writes rows, nor takes or releases a lock. RET_STATEMENTS: that member of struct gate_connection. */
 bool describe_unit(struct prepared_statements *prepared, const char *bytes, size_t count,
-                   char ret_text[static MESSAGE_TEXT]);
+                   char ret_text[static MESSAGE_TEXT], char ret_statements[static STATEMENTS_TEXT]);
 
 /* Each appends what a complete message of the server says, on one line: the values of a DataRow, the tag of a CommandComplete if it is
  * not that of a trivial statement. */

@@ -74,8 +74,7 @@ static struct wire_unit next_unit(void *context, struct gate_connection *seen, c
         seen->whole = state->ends_ready;
         seen->serializable |= unit_names(bytes, length, SERIALIZABLE);
         seen->repeatable |= unit_names(bytes, length, REPEATABLE);
-        seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text);
-        copy_statements(&state->prepared, bytes, length, seen->statements);
+        seen->trivial = describe_unit(&state->prepared, bytes, length, seen->text, seen->statements);
         seen->begins = state->prepared.begins;
     }
     return (struct wire_unit){.length = length, .way = UNIT_HELD};

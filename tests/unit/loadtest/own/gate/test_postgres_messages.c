@@ -60,12 +60,14 @@ static void add_statement(struct stream *stream, const char *text, const char *p
     add_execute(stream);
 }
 
+static char whole[STATEMENTS_TEXT];
+
 static void expect(const struct stream *stream, const char *text, bool trivial)
 {
     struct prepared_statements prepared = {0};
     char described[MESSAGE_TEXT];
     assert_int_equal(unit_length(stream->bytes, stream->count), stream->count);
-    assert_int_equal(describe_unit(&prepared, stream->bytes, stream->count, described), trivial);
+    assert_int_equal(describe_unit(&prepared, stream->bytes, stream->count, described, whole), trivial);
     assert_string_equal(described, text);
 }
 
@@ -159,10 +161,11 @@ static void test_a_portal_is_executed_in_a_later_unit(void **state)
         add_message(&binds, 'H', NULL, 0);
         add_execute(&executes);
         add_message(&executes, 'S', NULL, 0);
-        assert_int_equal(describe_unit(&prepared, binds.bytes, binds.count, described), trivial);
+        assert_int_equal(describe_unit(&prepared, binds.bytes, binds.count, described, whole), trivial);
         assert_string_equal(described, CASES[i].bound);
         for (int times = 0; times < 2; times++) { /* a cursor */
-            assert_int_equal(describe_unit(&prepared, executes.bytes, executes.count, described), trivial);
+            assert_int_equal(describe_unit(&prepared, executes.bytes, executes.count, described, whole),
+                             trivial);
             assert_string_equal(described, CASES[i].executed);
         }
     }
@@ -212,7 +215,8 @@ static void test_a_number_of_a_sequence(void **state)
         add_message(&stream, 'Q', CASES[i].text, strlen(CASES[i].text) + 1);
         struct prepared_statements prepared = {0};
         char described[MESSAGE_TEXT];
-        assert_int_equal(describe_unit(&prepared, stream.bytes, stream.count, described), CASES[i].trivial);
+        assert_int_equal(describe_unit(&prepared, stream.bytes, stream.count, described, whole),
+                         CASES[i].trivial);
         assert_int_equal(*described == '\0', CASES[i].trivial);
     }
 }
@@ -239,7 +243,7 @@ static void test_a_unit_that_begins_a_transaction(void **state)
         add_portal(&stream, CASES[i].second, NULL);
         add_execute(&stream);
         add_message(&stream, 'S', NULL, 0);
-        assert_false(describe_unit(&prepared, stream.bytes, stream.count, described));
+        assert_false(describe_unit(&prepared, stream.bytes, stream.count, described, whole));
         assert_int_equal(prepared.begins, CASES[i].begins);
     }
 }
@@ -288,10 +292,45 @@ static void test_a_row_and_an_error(void **state)
     assert_string_equal(text, "error: deadlock detected");
 }
 
+/* ---- statements to their ends ------------------------------------------------------------------------------- */
+
+static void expect_statements(struct prepared_statements *prepared, const struct stream *unit,
+                              const char *statements)
+{
+    char described[MESSAGE_TEXT];
+    (void)describe_unit(prepared, unit->bytes, unit->count, described, whole);
+    assert_string_equal(whole, statements);
+}
+
+static void test_statements_to_their_ends(void **state)
+{
+    static struct prepared_statements prepared;
+    static char text[2000];
+    struct stream bound = {0}, two = {0}, known = {0}, unknown = {0};
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    add_statement(&bound, text, "7");
+    expect_statements(&prepared, &bound, text);
+    assert_true(strlen(text) > MESSAGE_TEXT); /* which a description is cut to */
+    add_statement(&two, "BEGIN", NULL);
+    add_statement(&two, "SELECT 1", NULL);
+    add_statement(&two, "SELECT 2", NULL);
+    expect_statements(&prepared, &two, "SELECT 1; SELECT 2");
+    add_message(&known, 'B', "\0\0\0\0\0\0\0", 8); /* the statement without a name, as it was prepared last */
+    add_execute(&known);
+    expect_statements(&prepared, &known, "SELECT 2");
+    add_message(&unknown, 'B', "\0other\0\0\0\0\0\0", 13);
+    add_execute(&unknown);
+    expect_statements(&prepared, &unknown, "");
+    memset(&prepared, 0, sizeof prepared);
+    prepared.count = 1; /* a statement that was too long to keep */
+    expect_statements(&prepared, &known, "");
+}
+
 /* ---- units ---------------------------------------------------------------------------------------------------- */
 
 static struct gate_connection seen;
-static long long memory[8192];
+static long long memory[48 * 1024];
 
 /* A connection that has started. */
 static void begin(void)
@@ -431,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_a_unit_that_begins_a_transaction),
         cmocka_unit_test(test_a_unit_that_is_not_complete),
         cmocka_unit_test(test_the_tag_of_begin_is_not_shown),
+        cmocka_unit_test(test_statements_to_their_ends),
         cmocka_unit_test(test_a_row_and_an_error),
         cmocka_unit_test(test_a_unit_waits_for_the_answer_to_the_one_before),
         cmocka_unit_test(test_a_unit_follows_a_flush_at_once),

@@ -1,6 +1,6 @@
 /* A step's footprint is that of its statements. A step that ends a transaction, also that of a session that waited for it, has the footprint of
  * the whole transaction: its changes are seen from then on, and its locks are free. */
-#include "loadtest/sqlspec/step_footprints.h"
+#include "loadtest/sqlspec/inside/step_footprints.h"
 
 #include "base/clock.h"
 #include "loadtest/cli/complain.h"
@@ -33,20 +33,20 @@ static bool read_committed(const struct spec *spec, const struct session *contro
     return is_clear;
 }
 
-bool step_footprints_learn(struct step_footprints *footprints, struct sql_execution *execution)
+bool step_footprints_learn(struct step_footprints *footprints, const struct spec *spec,
+                           struct session *control, const struct routines *routines)
 {
-    struct session *control = execution->connections->control;
-    const struct spec *spec = execution->connections->spec;
     if (footprints->known)
         return true;
     footprints->known = true;
+    footprints->routines = routines;
     if (control->driver != &postgres_driver)
         return true;
     if (!session_run(control, "SHOW default_transaction_isolation", monotonic_us() + ASK_US)) {
         complain("cannot ask for the isolation level: %s", control->error);
         return false;
     }
-    footprints->usable = read_committed(spec, control) && execution->inside.routines_known;
+    footprints->usable = read_committed(spec, control) && routines;
     if (!session_run(control, TABLES_SQL, monotonic_us() + ASK_US)) {
         complain("cannot list the tables: %s", control->error);
         return false;
@@ -61,62 +61,43 @@ bool step_footprints_learn(struct step_footprints *footprints, struct sql_execut
     return true;
 }
 
-static uint32_t in_transactions(const struct sql_execution *execution)
+void step_footprints_begin(struct step_footprints *footprints, const struct spec *spec, uint32_t open)
 {
-    uint32_t bits = 0;
-    for (size_t i = 0; i < execution->connections->spec->session_count; i++) {
-        const struct session *on = execution->connections->sessions[i];
-        bits |= on->driver->transaction(on) == TRANSACTION_OPEN ? 1U << i : 0;
-    }
-    return bits;
-}
-
-static uint32_t running(const struct sql_execution *execution)
-{
-    uint32_t bits = 0;
-    for (size_t i = 0; i < execution->connections->spec->session_count; i++)
-        bits |= execution->running[i] != NO_STEP ? 1U << i : 0;
-    return bits;
-}
-
-void step_footprints_begin(struct step_footprints *footprints, const struct sql_execution *execution)
-{
-    const struct spec *spec = execution->connections->spec;
-    const struct routines *routines = &execution->inside.routines;
+    if (!footprints->usable)
+        return;
     for (size_t i = 0; i < spec->session_count; i++)
         footprints->transactions[i] = spec->sessions[i].setup.sql
-                                          ? statement_footprint(&footprints->tables, routines,
+                                          ? statement_footprint(&footprints->tables, footprints->routines,
                                                                 spec->sessions[i].setup.sql)
                                           : (struct footprint){0};
     for (size_t i = 0; i < spec->step_count; i++)
-        footprints->steps[i] = statement_footprint(&footprints->tables, routines, spec->steps[i].block.sql);
+        footprints->steps[i] = statement_footprint(&footprints->tables, footprints->routines,
+                                                   spec->steps[i].block.sql);
     footprints->running = 0;
-    footprints->in_transaction = in_transactions(execution);
+    footprints->in_transaction = open;
 }
 
-void step_footprints_note(struct step_footprints *footprints, const struct sql_execution *execution,
-                          size_t step)
+void step_footprints_note(struct step_footprints *footprints, const struct spec *spec, size_t step,
+                          uint32_t running, uint32_t open)
 {
-    const struct spec *spec = execution->connections->spec;
     const size_t session = spec->steps[step].session;
-    const uint32_t now_running = running(execution), now_open = in_transactions(execution);
-    const uint32_t went_on = (footprints->running & ~now_running) | 1U << session;
+    const uint32_t went_on = (footprints->running & ~running) | 1U << session;
     footprints->last = footprints->steps[step];
     footprint_join(&footprints->transactions[session], &footprints->steps[step]);
     for (size_t i = 0; i < spec->session_count; i++) {
-        if (!(went_on & 1U << i) && !(footprints->in_transaction & ~now_open & 1U << i))
+        if (!(went_on & 1U << i) && !(footprints->in_transaction & ~open & 1U << i))
             continue;
         /* A session that still waits has changed nothing for others. */
-        if (i == session && now_running & 1U << i)
+        if (i == session && running & 1U << i)
             continue;
         /* What it did while it waited belongs to this step, too. */
-        if (i != session || !(now_open & 1U << i))
+        if (i != session || !(open & 1U << i))
             footprint_join(&footprints->last, &footprints->transactions[i]);
-        if (!(now_open & 1U << i))
+        if (!(open & 1U << i))
             footprints->transactions[i] = (struct footprint){0};
     }
-    footprints->running = now_running;
-    footprints->in_transaction = now_open;
+    footprints->running = running;
+    footprints->in_transaction = open;
 }
 
 void step_footprints_free(struct step_footprints *footprints)
