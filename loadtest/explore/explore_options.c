@@ -44,6 +44,8 @@ static const struct option_row RUN_ROWS[] = {
      "Answer each line of stdin with a line of JSON, instead of a search. The service's page uses this."},
 };
 
+static const char *const REDUCTIONS[] = {"steps", "none", NULL};
+
 static const struct option_row LIMIT_ROWS[] = {
     {"--limit", "N", OPTION_NUMBER, AT(plan.limits.schedules), 0, INT32_MAX, NULL,
      "Run at most N schedules of each strategy. 0: all."},
@@ -52,7 +54,10 @@ static const struct option_row LIMIT_ROWS[] = {
     {"--bound", "N", OPTION_NUMBER, AT(plan.limits.bound), 0, DEPTH_MAX, NULL,
      "Run only schedules with at most N preemptions: switches from an order that could continue. "
      "Schedules with fewer preemptions come first. Without this option, a search of three or more "
-     "orders raises N step by step."},
+     "orders with --reduce none raises N step by step."},
+    {"--reduce", "HOW", OPTION_CHOICE, AT(reduce), 0, 0, REDUCTIONS,
+     "steps: of schedules that differ only in the sequence of steps which do not affect each other, run one, and count all. none: run all. "
+     "With --bound and --sample, all that are chosen run."},
     {"--sample", "N", OPTION_NUMBER, AT(plan.limits.samples), 0, INT32_MAX, NULL,
      "Run N random schedules instead of all."},
     {"--pct", "DEPTH", OPTION_NUMBER, AT(plan.limits.pct), 0, PCT_DEPTH_MAX, NULL,
@@ -144,6 +149,7 @@ enum options_outcome explore_options_parse(int argc, char **argv, struct explore
         .quantities = "1",
         .servers = "private",
         .faults = "none",
+        .reduce = "steps",
         .jobs = sysconf(_SC_NPROCESSORS_ONLN),
         .plan = {.actors = 2, .stock = 1, .limits = {.bound = NO_BOUND, .seed = 1}},
         .output = OUTPUT_DEFAULTS,
@@ -167,7 +173,8 @@ enum options_outcome explore_options_parse(int argc, char **argv, struct explore
         complain("--sent needs --replay: a search runs too many schedules to print what they send");
         return OPTIONS_BAD;
     }
-    if (plan->actors > 2 && plan->limits.bound == NO_BOUND)
+    plan->limits.reduces = strcmp(ret_settings->reduce, "none") != 0;
+    if (plan->actors > 2 && plan->limits.bound == NO_BOUND && !plan->limits.reduces)
         plan->limits.bound = DEPTH_MAX; /* the simplest first: there may be too many for all */
     return OPTIONS_OK;
 }
@@ -180,6 +187,7 @@ static const struct json_member MEMBERS[] = {
     MEMBER("stock", plan.stock),
     MEMBER("quantities", quantities),
     MEMBER("faults", faults),
+    MEMBER("reduce", reduce),
     MEMBER("never", never),
     MEMBER("limit", plan.limits.schedules),
     MEMBER("time_ms", plan.limits.time_ms),

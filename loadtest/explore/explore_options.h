@@ -11,7 +11,7 @@ struct explore_settings {
     const char *strategies;
     const char *quantities;
     const char *servers;
-    const char *faults;
+    const char *faults, *reduce;
     const char *never; /* NULL: what each row promises */
     bool serve;
     int64_t jobs;

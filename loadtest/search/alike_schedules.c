@@ -74,7 +74,8 @@ static bool order_transitions(struct lattice *lattice)
         for (size_t j = 0; j < i; j++) {
             const size_t other = actor_of(lattice, traced->transitions[j].actor);
             before[other]++;
-            if (footprints_meet(&traced->footprints[i], &traced->footprints[j]))
+            if (traced->enabled_by[i] == j + 1 ||
+                footprints_meet(&traced->footprints[i], &traced->footprints[j]))
                 lattice->need[i * lattice->actors + other] = (uint16_t)before[other];
         }
         lattice->of[actor][done[actor]++] = (uint16_t)i;

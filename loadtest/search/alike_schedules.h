@@ -13,6 +13,8 @@
 struct traced {
     const struct transition *transitions;
     const struct footprint *footprints; /* of each transition */
+    const uint16_t
+        *enabled_by; /* of each: the number of the one that has enabled it, from 1 on; 0: none had to */
     size_t count;
 };
 

@@ -249,10 +249,33 @@ unsigned context_switches(const struct transition *transitions, size_t count)
     return switches;
 }
 
+static bool is_enabled(const struct choice_point *point, struct transition transition)
+{
+    bool enabled = transition_is_among(point->transitions, point->count, transition);
+    for (size_t i = 0; i < point->sleeper_count; i++)
+        enabled |= transition_is_among(&point->sleepers[i].transition, 1, transition);
+    return enabled;
+}
+
+/* An actor that waits for another goes on after one of its transitions, whatever the next step then touches. */
+static void find_enablers(const struct search *search, uint16_t ret_enabled_by[static DEPTH_MAX])
+{
+    for (size_t i = 0; i < search->length; i++) {
+        size_t j = i;
+        while (j > 0 && is_enabled(&search->path[j - 1], search->ran[i]) &&
+               search->ran[j - 1].actor != search->ran[i].actor)
+            j--;
+        ret_enabled_by[i] = (uint16_t)j;
+    }
+}
+
 int64_t search_alike(struct search *search, uint64_t *by_switches, size_t size,
                      struct transition *ret_simplest)
 {
-    const struct traced traced = {search->ran, search->footprints, search->length};
+    uint16_t enabled_by[DEPTH_MAX];
+    const struct traced traced = {search->ran, search->footprints, enabled_by, search->length};
+    if (search->reduces)
+        find_enablers(search, enabled_by);
     const int64_t count = search->reduces ? alike_schedules(&traced, by_switches, size, ret_simplest) : -1;
     search->uncounted |= search->reduces && count < 0;
     if (count >= 0)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "loadtest/explore/exec/fault_transitions.h"
 #include "loadtest/explore/exec/invariants.h"
+#include "loadtest/explore/exec/order_footprints.h"
 #include "loadtest/search/waits.h"
 
 #include <stdio.h>
@@ -197,6 +198,7 @@ static bool apply_transition(struct execution *execution, struct transition tran
     settled = settled && invariants_check(execution, since);
     let_try_again(execution, since);
     put_in_order(execution, since, transition.actor);
+    order_footprints_note(execution, transition, since);
     execution->transitions[execution->transition_count] = transition;
     execution->transition_ends[execution->transition_count++] = execution->trace.event_count;
     pthread_mutex_unlock(&execution->trace.mutex);

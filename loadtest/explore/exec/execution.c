@@ -8,6 +8,7 @@
 #include "loadtest/explore/exec/fault_transitions.h"
 #include "loadtest/explore/exec/invariants.h"
 #include "loadtest/explore/exec/lock_admin.h"
+#include "loadtest/explore/exec/order_footprints.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +90,7 @@ bool execution_start(void *self)
     execution->ending = (struct ending){0};
     execution->fails_alone = false;
     execution->restarts = 0;
+    order_footprints_begin(execution);
     for (size_t i = 0; i < execution->settings.actors; i++) {
         struct actor *actor = &execution->actors[i];
         if (!controlled_lock_open(actor, execution->settings.strategy,
@@ -217,6 +219,11 @@ bool execution_end(void *self)
         return execution_database_error(execution);
     invariants_check_end(execution);
     return true;
+}
+
+void execution_footprint(void *self, struct footprint *ret_footprint)
+{
+    *ret_footprint = ((const struct execution *)self)->footprint;
 }
 
 uint64_t execution_fingerprint(void *self)

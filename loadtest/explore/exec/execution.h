@@ -63,6 +63,8 @@ struct execution {
     size_t transition_ends[DEPTH_MAX]; /* number of events after each transition */
     size_t transition_count;
     bool deadlock, fault_made;
+    /* Of the newest transition, and of each order's open transaction. */
+    struct footprint footprint, touched[ACTORS_MAX];
     struct lock *lock_admin; /* loadtest/explore/exec/lock_admin.h; NULL where the lock has no server */
     bool own_processes;      /* each order counts as a separate process */
     unsigned restarts;       /* of the lock's servers, in this schedule */
@@ -93,6 +95,8 @@ bool execution_end(
 size_t execution_remaining(void *self, unsigned actor);
 /* A slow server can make an order fail too. So an unexplained failure counts only after three runs in a row. */
 bool execution_is_doubtful(void *self);
+/* As if nothing but one product and one lock were there, which is so. */
+void execution_footprint(void *self, struct footprint *ret_footprint);
 /* Fencing tokens are left out: they differ from run to run. */
 uint64_t execution_fingerprint(void *self);
 

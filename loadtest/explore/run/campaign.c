@@ -49,8 +49,8 @@ static bool goes_on(void *self)
     const struct campaign_limits *limits = run->limits;
     const struct totals *totals = &run->campaign->totals;
     return (!limits->first || totals->bad == 0) &&
-           (!limits->schedules || totals->schedules - run->earlier < (uint64_t)limits->schedules) &&
-           (!limits->samples || totals->schedules < (uint64_t)limits->samples);
+           (!limits->schedules || totals->run - run->earlier < (uint64_t)limits->schedules) &&
+           (!limits->samples || totals->run < (uint64_t)limits->samples);
 }
 
 /* Bound N + 1 repeats the schedules of bound N. Each counts once: with the first bound that allows it. */
@@ -59,7 +59,7 @@ static void count(struct campaign *campaign)
     if (campaign->search.bound != NO_BOUND &&
         (int)search_preemptions(&campaign->search) < campaign->search.bound)
         return;
-    totals_add(&campaign->totals, &campaign->execution);
+    totals_add(&campaign->totals, &campaign->execution, &campaign->search);
     if (campaign->search.bound == NO_BOUND)
         campaign->coverage = search_coverage(&campaign->search);
     else
@@ -99,7 +99,7 @@ static bool ran(void *self)
     run->tries = 0;
     if (run->progress)
         run->progress(run->context,
-                      samples ? (double)campaign->totals.schedules / (double)samples : campaign->coverage);
+                      samples ? (double)campaign->totals.run / (double)samples : campaign->coverage);
     return monotonic_us() - campaign->checkpoint.saved_us <= SAVE_EVERY_US || save_progress(campaign);
 }
 
@@ -122,7 +122,9 @@ static bool search_once(struct run *run)
                                     .end = execution_end,
                                     .remaining = execution_remaining,
                                     .is_doubtful = execution_is_doubtful,
-                                    .fingerprint = execution_fingerprint};
+                                    .fingerprint = execution_fingerprint,
+                                    .footprint = run->limits->reduces ? execution_footprint : NULL,
+                                    .stop = execution_end};
     const struct search_caller caller = {run, run->until_us, goes_on, ran, again};
     run->tries = 0;
     switch (run_search(&campaign->search, &program, &caller)) {
@@ -145,7 +147,7 @@ bool campaign_run(struct campaign *campaign, const struct campaign_limits *limit
         return false;
     if (goes_on)
         bound = campaign->search.bound;
-    struct run run = {campaign, limits, .earlier = campaign->totals.schedules, .progress = progress,
+    struct run run = {campaign, limits, .earlier = campaign->totals.run, .progress = progress,
                       .context = context};
     run.until_us = limits->time_ms ? monotonic_us() + limits->time_ms * 1000 : INT64_MAX;
     campaign->totals.counterexamples.most = (size_t)limits->show;

@@ -18,6 +18,7 @@ struct campaign_limits {
     int64_t pct;     /* depth of loadtest/search/pct_scheduler.h for these; 0: uniform */
     int64_t seed;    /* of their random numbers */
     int64_t show;    /* counterexamples to keep; 0: one */
+    bool reduces;    /* of schedules that are alike one is run */
     bool first;      /* ends with the first schedule that breaks the promise */
 };
 

@@ -68,6 +68,8 @@ static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign
     } members[] = {
         {"step_list", steps_json(&campaign->execution)},
         {"schedules", count_json(t->schedules)},
+        {"run", count_json(t->run)},
+        {"pruned", count_json(campaign->search.pruned)},
         {"coverage", json_real(campaign->coverage)},
         {"complete", json_boolean(campaign->complete)},
         {"blocked", count_json(t->waited)},
@@ -121,10 +123,10 @@ static bool name_checkpoint(const struct explore_plan *plan, struct campaign *ca
                                       : "");
     size_t used = (size_t)snprintf(c->identity, sizeof c->identity,
                                    "%s, faults %u, never %u, stock %" PRId64 ", bound %" PRId64
-                                   ", sample %" PRId64 ", pct %" PRId64 ", seed %" PRId64 ", show %" PRId64
-                                   ", steps %s, quantities",
-                                   strategy->name, s->faults, s->never, s->stock, l->bound, l->samples,
-                                   l->pct, l->seed, l->show, json_string_value(steps));
+                                   ", reduces %d, sample %" PRId64 ", pct %" PRId64 ", seed %" PRId64
+                                   ", show %" PRId64 ", steps %s, quantities",
+                                   strategy->name, s->faults, s->never, s->stock, l->bound, l->reduces,
+                                   l->samples, l->pct, l->seed, l->show, json_string_value(steps));
     for (size_t i = 0; i < s->actors && used < sizeof c->identity; i++)
         used += (size_t)snprintf(c->identity + used, sizeof c->identity - used, " %" PRId64,
                                  s->quantities[i]);

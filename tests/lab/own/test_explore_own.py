@@ -292,7 +292,10 @@ def rows_of(found):
     return [(row["verdict"], row["schedules"], row["share"], row["schedule"]) for row in found["rows"]]
 
 
-@pytest.mark.parametrize(("protection", "requests"), short_only([("naive", 2)], [("naive", 2), ("naive", 3), ("for-update", 3), ("decrement", 3), ("statement", 2)]))
+@pytest.mark.parametrize(
+    ("protection", "requests"),
+    [("naive", 2)] + [pytest.param(*case, marks=pytest.mark.long) for case in (("naive", 3), ("for-update", 3), ("decrement", 3), ("statement", 2))],
+)
 def test_a_reduced_search_says_the_same(protection, requests):
     whole, reduced = (result(protection, "--requests", requests, "--reduce", how) for how in ("none", "tables"))
     assert rows_of(whole) == rows_of(reduced), (whole, reduced)

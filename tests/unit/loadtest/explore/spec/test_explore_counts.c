@@ -175,7 +175,7 @@ static enum verdict verdict_and_why(char *ret_why, size_t size)
 {
     static struct totals totals; /* large */
     memset(&totals, 0, sizeof totals);
-    totals_add(&totals, &execution);
+    totals_add(&totals, &execution, NULL);
     explore_verdict_why(&execution.settings, &totals, ret_why, size);
     return explore_verdict(&execution.settings, &totals, true);
 }
