@@ -118,6 +118,36 @@ def test_a_fair_lock_is_searched_with_two_waiters(every):
         assert row["schedules"] >= 60 and row["bound"] == 2 and not row["complete"], row
 
 
+def apart_from_runs(row):
+    """What a search found: all but how many schedules it ran for that. Further counterexamples are one for each kind then."""
+    further = [key for key in ("larger_orders", "enough", "three_orders") if key in row]
+    found = {key: value for key, value in row.items() if key not in ("run", "pruned", "coverage", "further_witnesses", *further)}
+    found["witness"] = (row.get("witness") or {}).get("switches")
+    return found | {key: apart_from_runs(row[key]) for key in further}
+
+
+@pytest.mark.parametrize(
+    ("faults", "strategies"),
+    [
+        ("none", "read-write,mutex-wrong-object,redis-get-del,zookeeper"),
+        pytest.param("none", "all", marks=pytest.mark.long),
+        pytest.param("expire", "optimistic,lock-row,redis-lock,redis-fenced,fence-on-write", marks=pytest.mark.long),
+        pytest.param("crash", "read-write,select-for-update,mutex,redis-lock,etcd-cas", marks=pytest.mark.long),
+        pytest.param("timeout", "select-for-update,table-lock,redis-lock,zookeeper", marks=pytest.mark.long),
+    ],
+)
+def test_a_reduced_search_says_the_same(servers, faults, strategies):
+    """Of the schedules that differ only in the sequence of steps that do not affect each other it runs one, and counts all."""
+    reduced, whole = (
+        rows_of(explore(servers, "--strategies", strategies, "--faults", faults, "--reduce", how, "--format", "json"))
+        for how in ("steps", "none")
+    )
+    assert {name: apart_from_runs(row) for name, row in reduced.items()} == {name: apart_from_runs(row) for name, row in whole.items()}
+    explored = [name for name in whole if name not in NOT_EXPLORED]
+    assert all(whole[name]["run"] == whole[name]["schedules"] for name in explored), whole
+    assert sum(reduced[name]["run"] for name in explored) < sum(whole[name]["run"] for name in explored), reduced
+
+
 def test_flaws_that_load_shows_are_found_and_no_others(every):
     for name, row in every.items():
         if name in SHOWN_BY_LOAD:

@@ -11,9 +11,11 @@
 #include <string.h>
 
 enum {
-    LOOK_US = 700,          /* an actor that takes longer may be blocked: PostgreSQL is asked */
-    DEADLOCK_US = 4000,     /* by then a blocked session has usually checked for a deadlock … */
-    LATE_MAX = 4,           /* … and where it had not, the wait is doubled up to so often */
+    LOOK_US = 700, /* an actor that takes longer may be blocked: PostgreSQL is asked */
+    /* By then a blocked session has usually checked for a deadlock. Most strategies have none, so nothing waits for that before one was late;
+     * then the wait is doubled up to LATE_MAX times. */
+    DEADLOCK_US = 4000,
+    LATE_MAX = 5,
     PATIENCE_US = 20000000, /* a safety limit; normally never reached */
 };
 
@@ -75,9 +77,9 @@ static bool settle(struct execution *execution)
         if (count_running(execution, false) == 0 && is_deadlock(execution)) {
             execution->deadlock = true; /* PostgreSQL finds it too, and rolls one back */
             (void)trace_wait(&execution->trace, monotonic_us() + PATIENCE_US);
-        } else if (count_running(execution, false) == 0 && somebody_new) {
+        } else if (count_running(execution, false) == 0 && somebody_new && execution->deadlock_wait_us > 0) {
             somebody_new = false;
-            (void)trace_wait(&execution->trace, monotonic_us() + DEADLOCK_US + execution->deadlock_wait_us);
+            (void)trace_wait(&execution->trace, monotonic_us() + execution->deadlock_wait_us);
         } else if (count_running(execution, false) == 0) {
             return true;
         }
@@ -224,7 +226,7 @@ bool execution_apply(void *self, struct transition transition)
     bool late, made = apply_transition(execution, transition, &late);
     /* In every run the victim must be the actor that closes the cycle. So the schedule starts again with longer waits. */
     for (int tries = 0; made && late && tries < LATE_MAX; tries++) {
-        int64_t at_least_us = execution->schema->deadlock_timeout_us;
+        const int64_t at_least_us = execution->schema->deadlock_timeout_us + DEADLOCK_US;
         execution->deadlock_wait_us = execution->deadlock_wait_us < at_least_us
                                           ? at_least_us
                                           : execution->deadlock_wait_us * 2;

@@ -83,6 +83,8 @@ bool execution_start(void *self)
     for (size_t i = 0; i < ACTORS_MAX; i++)
         if (execution->trace.recorders[i])
             recorder_clear(execution->trace.recorders[i]);
+    execution->before_count = execution->trace.event_count;
+    memcpy(execution->before, execution->trace.events, execution->before_count * sizeof execution->before[0]);
     execution->trace.event_count = 0;
     execution->trace.runs_free = false;
     execution->transition_count = 0;

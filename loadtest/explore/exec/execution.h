@@ -62,6 +62,9 @@ struct execution {
     struct transition transitions[DEPTH_MAX];
     size_t transition_ends[DEPTH_MAX]; /* number of events after each transition */
     size_t transition_count;
+    /* The events of the schedule before it. */
+    struct event before[EVENTS_MAX];
+    size_t before_count;
     bool deadlock, fault_made;
     /* Of the newest transition, and of each order's open transaction. */
     struct footprint footprint, touched[ACTORS_MAX];

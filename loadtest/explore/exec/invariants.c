@@ -116,6 +116,10 @@ void invariants_check_end(struct execution *execution)
         ending->undersold |= outcome != ORDER_CREATED &&
                              execution->settings.quantities[i] <= stock - ending->audit.sold;
         ending->failed |= !is_explained(execution, outcome);
+        /* In no serial execution of the orders is it refused, even after all that were created. */
+        ending->false_refusal |= outcome == ORDER_SOLD_OUT && !execution->fault_made &&
+                                 execution->settings.quantities[i] <= stock - ending->audit.sold &&
+                                 execution->settings.quantities[i] <= ending->audit.left;
     }
     ending->answers_wrong = acknowledged != ending->audit.orders;
     for (size_t i = 0; i < execution->trace.event_count; i++)

@@ -93,6 +93,19 @@ static void event_text(const struct event *event, char *ret_text, size_t size)
     }
 }
 
+void events_text(const struct event *events, size_t count, char *ret_text, size_t size)
+{
+    size_t used = 0;
+    *ret_text = '\0';
+    for (size_t i = 0; i < count && used < size; i++) {
+        char text[120];
+        event_text(&events[i], text, sizeof text);
+        if (*text)
+            used += (size_t)snprintf(ret_text + used, size - used, "%s%c %s", used ? ", " : "",
+                                     actor_name(events[i].actor), text);
+    }
+}
+
 /* ---- lines ---------------------------------------------------------------------------------------------------- */
 
 /* What follows depends on what was read, so a read ends its line. */

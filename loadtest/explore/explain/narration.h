@@ -20,6 +20,8 @@ struct narration {
     char explanation[600];
 };
 
+/* Writes COUNT events in one line, such as "A read 1, B read 1, A write 0"; what does not fit in SIZE bytes is left out. */
+void events_text(const struct event *events, size_t count, char *ret_text, size_t size);
 /* Narrates the schedule that EXECUTION has just run; REPLAY has the stock after each of its transitions. */
 void narrate(const struct execution *execution, const struct replay *replay, struct narration *ret_narration);
 /* Prints the table, as wide as its texts need. */

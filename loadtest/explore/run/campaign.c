@@ -111,6 +111,17 @@ static bool again(void *self, enum search_outcome why)
     return why == SEARCH_DOUBTFUL || (execution_end(&run->campaign->execution) && ++run->tries < TRIES_AGAIN);
 }
 
+/* Both traces begin with the same transitions. */
+static bool say_difference(struct campaign *campaign)
+{
+    const struct execution *execution = &campaign->execution;
+    char before[700], now[700];
+    events_text(execution->before, execution->before_count, before, sizeof before);
+    events_text(execution->trace.events, execution->trace.event_count, now, sizeof now);
+    return text_fail(campaign->error, sizeof campaign->error, "not reproducible: %s. Before: %s. Now: %s",
+                     campaign->search.error, before, now);
+}
+
 /* One search, to its end or up to a limit. False, with ERROR: it cannot continue. */
 static bool search_once(struct run *run)
 {
@@ -128,9 +139,7 @@ static bool search_once(struct run *run)
     const struct search_caller caller = {run, run->until_us, goes_on, ran, again};
     run->tries = 0;
     switch (run_search(&campaign->search, &program, &caller)) {
-    case SEARCH_DIFFERS:
-        return text_fail(campaign->error, sizeof campaign->error, "not reproducible: %s",
-                         campaign->search.error);
+    case SEARCH_DIFFERS: return say_difference(campaign);
     case SEARCH_FAILED:
         return text_fail(campaign->error, sizeof campaign->error, "%s",
                          *campaign->execution.error ? campaign->execution.error : campaign->search.error);

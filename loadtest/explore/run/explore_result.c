@@ -18,7 +18,7 @@ static const struct column COLUMNS[] = {
     {"schedules", "sched-\nules", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "interleavings of the steps"},
     {"coverage", "cover-\nage", COLUMN_NUMBER, 3, SHOW_ALL, 2,
-     "share of the schedules that was run; 1 is all"},
+     "share of the schedules that was searched; 1 is all"},
     {"oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 0,
      "schedules that sold more than the stock"},
     {"share_percent", "share\n%", COLUMN_NUMBER, 1, SHOW_ALL, 1,
@@ -45,8 +45,10 @@ static const struct column COLUMNS[] = {
      "schedules of the second search: two orders of two units, a stock of three, and a wait that may time out"},
     {"larger_orders.oversold", "over-\nsold", COLUMN_NUMBER, 0, SHOW_ALL, 1,
      "schedules of the second search that oversold"},
+    {"enough.schedules", "enough for all", COLUMN_NUMBER, 0, SHOW_CSV, 0,
+     "schedules of the third search: two orders of one unit, and a stock of two, so none may be refused as sold out"},
     {"three_orders.schedules", "three orders", COLUMN_NUMBER, 0, SHOW_CSV, 0,
-     "schedules of the third search: three orders of one unit, a stock of one, and at most two preemptions; only of locks that declare to "
+     "schedules of the fourth search: three orders of one unit, a stock of one, and at most two preemptions; only of locks that declare to "
      "be fair"},
     {"false_refusals", "false refusals", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
      "schedules in which an order was refused as sold out although enough units were left"},
@@ -89,7 +91,8 @@ static void print_title(const json_t *document, FILE *out)
             result_number(settings, "actors"), quantities ? quantities : "?",
             result_number(settings, "stock"));
     if (json_is_true(json_object_get(settings, "larger_orders")))
-        fprintf(out, "; then of 2 orders (quantity 2) with a stock of 3");
+        fprintf(out,
+                "; then of 2 orders (quantity 2) with a stock of 3, and of 2 orders with enough for both");
     const json_t *three = three_orders_of(document);
     if (three)
         fprintf(out, "; of fair locks also of 3 orders with at most %s",
@@ -119,16 +122,23 @@ static void print_headline(const json_t *document, FILE *out)
     fprintf(out, ".");
 }
 
+/* Results that were stored before searches left schedules out have no "run". */
+static int64_t of_all_searches(const json_t *row, const char *name)
+{
+    return result_number(row, name) + result_number(json_object_get(row, "larger_orders"), name) +
+           result_number(json_object_get(row, "enough"), name) +
+           result_number(json_object_get(row, "three_orders"), name);
+}
+
 static void add_notes(const json_t *document, struct notes *notes)
 {
     const json_t *rows = json_object_get(document, "rows");
     size_t i, counts[VERDICT_COUNT], failed = result_verdicts(rows, counts);
     json_t *row;
-    int64_t schedules = 0;
+    int64_t schedules = 0, run = 0;
     json_array_foreach(rows, i, row) {
-        schedules += result_number(row, "schedules") +
-                     result_number(json_object_get(row, "larger_orders"), "schedules") +
-                     result_number(json_object_get(row, "three_orders"), "schedules");
+        schedules += of_all_searches(row, "schedules");
+        run += of_all_searches(row, "run");
         if (*result_text(row, "broken_by"))
             notes_add(notes, NOTE_WARNING, "%s: %s", result_text(row, "strategy"),
                       result_text(row, "broken_by"));
@@ -143,9 +153,15 @@ static void add_notes(const json_t *document, struct notes *notes)
                       result_text(counterexample, "explanation"));
     }
     if (json_object_get(document, "seconds"))
-        notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, with up to %d processes.", schedules,
-                  json_real_value(json_object_get(document, "seconds")),
+        notes_add(notes, NOTE_ADVICE, "%" PRId64 " schedules in %.1f s, with up to %d processes.",
+                  run > 0 ? run : schedules, json_real_value(json_object_get(document, "seconds")),
                   (int)json_integer_value(json_object_get(document, "jobs")));
+    if (run > 0 && run < schedules)
+        notes_add(notes, NOTE_ADVICE,
+                  "They stand for %" PRId64
+                  " schedules. Each of the others differs from one of them only in the sequence of steps "
+                  "that do not affect each other. --reduce none runs all.",
+                  schedules);
     const json_t *missing = json_object_get(document, "missing");
     if (json_array_size(missing) > 0) {
         char names[600] = "";

@@ -57,6 +57,8 @@ static json_t *row_of(const struct explore_plan *plan, struct campaign *campaign
     enum verdict verdict = explore_verdict(settings, t, campaign->complete);
     if (plan->three && verdict == VERDICT_UNKNOWN && campaign->search.done)
         verdict = VERDICT_OK; /* this search is of the schedules within the bound */
+    if (plan->enough && verdict == VERDICT_UNKNOWN && campaign->complete)
+        verdict = VERDICT_OK; /* some flaws show only where there is not enough */
     double share = (double)t->oversold / (double)(t->schedules ? t->schedules : 1);
     json_t *first = campaign_counterexample(campaign, 0), *further = json_array();
     for (size_t i = 1; i < t->counterexamples.count; i++)
@@ -116,11 +118,13 @@ static bool name_checkpoint(const struct explore_plan *plan, struct campaign *ca
     const struct execution_settings *s = &campaign->execution.settings;
     struct checkpoint *c = &campaign->checkpoint;
     json_auto_t *steps = steps_json(&campaign->execution);
-    bool larger = plan->twice && plan->faults == WAITS_END; /* the second search of the strategy */
+    bool larger = plan->twice && plan->faults == WAITS_END &&
+                  !plan->enough; /* the second search of the strategy */
     int length = snprintf(c->path, sizeof c->path, "%s/%s%s.checkpoint", plan->checkpoints, strategy->name,
-                          plan->three ? "-three-orders"
-                          : larger    ? "-larger-orders"
-                                      : "");
+                          plan->three    ? "-three-orders"
+                          : plan->enough ? "-enough"
+                          : larger       ? "-larger-orders"
+                                         : "");
     size_t used = (size_t)snprintf(c->identity, sizeof c->identity,
                                    "%s, faults %u, never %u, stock %" PRId64 ", bound %" PRId64
                                    ", reduces %d, sample %" PRId64 ", pct %" PRId64 ", seed %" PRId64
@@ -222,6 +226,14 @@ static struct explore_plan with_larger_orders(const struct explore_plan *plan)
     return larger;
 }
 
+static struct explore_plan with_enough(const struct explore_plan *plan)
+{
+    struct explore_plan enough = *plan;
+    enough.enough = true;
+    enough.stock = ENOUGH_STOCK;
+    return enough;
+}
+
 static struct explore_plan with_three_orders(const struct explore_plan *plan)
 {
     struct explore_plan three = *plan;
@@ -245,9 +257,10 @@ json_t *explore_strategy(const struct explore_plan *plan, const struct strategy 
         bool runs;
     } FURTHER[] = {
         {"larger_orders", with_larger_orders(plan), plan->twice},
+        {"enough", with_enough(plan), plan->twice},
         {"three_orders", with_three_orders(plan), plan->twice && fair},
     };
-    double share = plan->twice ? fair ? 1.0 / 3 : 0.5 : 1;
+    double share = plan->twice ? 1.0 / (3 + fair) : 1;
     struct part part = {progress, context, 0, share};
     json_t *row = search(plan, strategy, schema, url, report_part, &part);
     for (size_t i = 0; i < sizeof FURTHER / sizeof FURTHER[0]; i++) {

@@ -1,4 +1,4 @@
-/* Explores one strategy: one to three campaigns, whose results become a row of the command's result. */
+/* Explores one strategy: one to four campaigns, whose results become a row of the command's result. */
 #ifndef OVERSELL_LOADTEST_EXPLORE_RUN_EXPLORE_STRATEGY_H
 #define OVERSELL_LOADTEST_EXPLORE_RUN_EXPLORE_STRATEGY_H
 
@@ -15,14 +15,17 @@ struct explore_plan {
     const char *checkpoints; /* their folder; NULL: none */
     /* runs further searches: with larger orders, and of fair locks with three orders; see below */
     bool twice;
-    bool three; /* this is the search with three orders */
+    bool three, enough; /* this is the search with three orders, or with enough for all */
 };
 
 /* The second search: two orders of two units, three in stock, so that only one can be served. It shows what orders of one unit
  * cannot: errors in quantities, units that are left over, waits that time out. */
 enum { LARGER_STOCK = 3, LARGER_QUANTITY = 2 };
 
-/* The third search, of a lock that declares to be fair: its queue has two waiters only if there are three orders. All their schedules would
+/* The third search: two orders of one unit, and enough for both. Then no serial execution refuses one of them as sold out, so no schedule may. */
+enum { ENOUGH_STOCK = 2 };
+
+/* The fourth search, of a lock that declares to be fair: its queue has two waiters only if there are three orders. All their schedules would
  * take hours, so each has at most THREE_BOUND preemptions. Two are needed: one lets a waiter join the queue, and one lets the holder release
  * between the waiter's look and its watch. */
 enum { THREE_ORDERS = 3, THREE_BOUND = 2 };
