@@ -2,14 +2,13 @@
 
 # With faults there are thousands of schedules for each strategy, so those with the fewest preemptions; a safe one is only
 # safe if all were run.
-EXPLORED = $(foreach part,none crash expire crash-safe expire-safe,docs/results/explore-$(part).json)
+EXPLORED = $(foreach part,none crash expire three,docs/results/explore-$(part).json)
 explore-docs: programs ## explore every strategy with each fault, for the table in docs/strategies.md
 	@mkdir -p docs/results
 	$(BUILD)/loadtest explore --export-json docs/results/explore-none.json
-	$(BUILD)/loadtest explore --faults crash --bound 1 --export-json docs/results/explore-crash.json
-	$(BUILD)/loadtest explore --faults expire --bound 1 --export-json docs/results/explore-expire.json
-	$(BUILD)/loadtest explore --faults crash --strategies safe --export-json docs/results/explore-crash-safe.json
-	$(BUILD)/loadtest explore --faults expire --strategies safe --export-json docs/results/explore-expire-safe.json
+	$(BUILD)/loadtest explore --faults crash --export-json docs/results/explore-crash.json
+	$(BUILD)/loadtest explore --faults expire --export-json docs/results/explore-expire.json
+	$(BUILD)/loadtest explore --actors 3 --export-json docs/results/explore-three.json
 	docs/tables explore $(EXPLORED) >$(BUILD)/explore.md
 	docs/insert explore $(BUILD)/explore.md docs/strategies.md
 	$(MAKE_NOW) drawings

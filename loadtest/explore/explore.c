@@ -10,7 +10,8 @@
  * End of a transition: the controller waits until every actor is held, has ended, or is blocked in PostgreSQL. It asks
  * pg_blocking_pids who is blocked (exec/execute_transition.c). Then the next enabled transitions are known (exec/execution.c).
  * Search: depth first over all schedules, each replayed from a fresh state; or with growing preemption bounds; or random
- * samples, uniform or by PCT (search/depth_first_search.h and search/pct_scheduler.h name the papers).
+ * samples, uniform or by PCT (search/depth_first_search.h and search/pct_scheduler.h name the papers). Of schedules that differ only in the
+ * sequence of steps that do not affect each other it runs one and counts all (exec/order_footprints.c, search/alike_schedules.h).
  * Invariants: checked after every transition and at the end of a schedule (exec/invariants.c).
  * Counterexample: a schedule that breaks an invariant. The simplest is kept (spec/totals.c), replayed ten times (run/campaign.c),
  * narrated (explain/narration.c) and explained by the conflict between two orders (explain/explanation.c).

@@ -389,7 +389,7 @@ DELETES_ANOTHERS = ["redis-del", "redis-get-del", "redis-setnx-repair"]
 
 @pytest.mark.long
 def test_what_carries_a_lock_ends_under_its_holder(servers):
-    rows, status = faulty(servers, "expire", ["while-lease-holds", *FENCED], "--bound", "1")
+    rows, status = faulty(servers, "expire", ["while-lease-holds", *FENCED])
     assert status == 0 and len(rows) == 16 + len(FENCED), rows
     shown = published("expire")
     assert {name: counts(row) for name, row in rows.items()} == {name: shown[name] for name in rows}

@@ -2,6 +2,7 @@
 #include "loadtest/own/schedules/explore_own_result.h"
 
 #include "base/text.h"
+#include "loadtest/chart/number_text.h"
 #include "loadtest/cli/columns.h"
 #include "loadtest/cli/plain_text.h"
 #include "loadtest/cli/terminal.h"
@@ -152,11 +153,12 @@ static void print_title(const json_t *document, FILE *out)
     int64_t schedules = result_number(document, "schedules"), requests = result_number(settings, "requests"),
             instances = result_number(settings, "instances");
     const char *replay = result_text(settings, "replay");
-    char what[200];
+    char what[200], number[NUMBER_MAX];
     if (*replay)
         snprintf(what, sizeof what, "schedule %.100s", replay);
     else
-        snprintf(what, sizeof what, "%" PRId64 " schedule%s%s", schedules, schedules == 1 ? "" : "s",
+        snprintf(what, sizeof what, "%s schedule%s%s", number_text((double)schedules, 0, number),
+                 schedules == 1 ? "" : "s",
                  json_is_true(json_object_get(document, "complete")) ? ", all" : "");
     fprintf(out, "%.150s: %s of %" PRId64 " requests for a stock of %" PRId64 ", %" PRId64 " instance%s",
             result_text(settings, "file"), what, requests, result_number(settings, "stock"), instances,
@@ -174,6 +176,7 @@ static void add_search_notes(const json_t *document, struct notes *notes)
 {
     int64_t schedules = result_number(document, "schedules"), run = result_number(document, "run"),
             deadlocks = result_number(document, "deadlocks"), differed = result_number(document, "differed");
+    char number[NUMBER_MAX];
     double seconds = json_number_value(json_object_get(document, "seconds")),
            coverage = json_number_value(json_object_get(document, "coverage"));
     notes_add(notes, NOTE_ADVICE,
@@ -183,10 +186,10 @@ static void add_search_notes(const json_t *document, struct notes *notes)
               result_number(document, "quiet_ms"));
     if (is_reduced(document))
         notes_add(notes, NOTE_ADVICE,
-                  "%" PRId64 " of the %" PRId64
-                  " schedules were run. Each of the others differs from one of them only in the sequence of "
-                  "statements on different tables. --reduce none runs all.",
-                  run, schedules);
+                  "%" PRId64
+                  " of the %s schedules were run. Each of the others differs from one of them only in the "
+                  "sequence of statements on different tables. --reduce none runs all.",
+                  run, number_text((double)schedules, 0, number));
     const json_t *pool = json_object_get(document, "pool");
     int64_t clean = result_number(pool, "clean"), connections = result_number(pool, "connections");
     if (clean > 0 && result_number(pool, "shared") > 0)

@@ -94,6 +94,7 @@ static void keep(struct explore_own *explore, enum verdict verdict)
     const int64_t alike = search_alike(explore->now, NULL, 0, next.transitions);
     const bool is_new = explore->found[verdict] == 0;
     add(&explore->schedules, alike - 1);
+    add(&explore->deadlocks, runner_record(explore->runner)->deadlock ? alike - 1 : 0);
     add(&explore->found[verdict], alike);
     explore->run++;
     next.badness = verdict;

@@ -78,6 +78,8 @@ static void test_which_meet(void **state)
          "SELECT * FROM product", true},
         {"SELECT 1; UPDATE product SET count = 0", "SELECT * FROM product", true},
         {"SELECT 1; CREATE TABLE x (y int)", "SELECT 1", true},
+        {"UPDATE product SET sold_at = now()", "SELECT json_agg(note) FROM audit", false},
+        {"UPDATE product SET note = random()", "SELECT 1", true},
         /* new rows */
         {"INSERT INTO log (note) VALUES ('a')", "INSERT INTO public.log (note) VALUES ('b') RETURNING id",
          false},
