@@ -37,6 +37,7 @@ struct spec_search {
     struct serial serial;
     struct search search;
     struct step_footprints footprints;
+    bool has_failed;                /* a transaction, in the schedule that runs */
     size_t next[SPEC_SESSIONS_MAX]; /* of each session: the number of its next step */
     struct found found[OUTCOMES_MAX];
     size_t found_count;
@@ -49,13 +50,13 @@ struct spec_search {
 
 /* ---- the program that is searched ---------------------------------------------------------------------- */
 
-/* Bits of the sessions that have a transaction open. */
-static uint32_t in_transaction(const struct spec_search *search)
+/* Bits of the sessions whose transaction is in STATE. */
+static uint32_t in_state(const struct spec_search *search, enum transaction state)
 {
     uint32_t bits = 0;
     for (size_t i = 0; i < search->spec->session_count; i++) {
         const struct session *on = search->connections->sessions[i];
-        bits |= on->driver->transaction(on) == TRANSACTION_OPEN ? 1U << i : 0;
+        bits |= on->driver->transaction(on) == state ? 1U << i : 0;
     }
     return bits;
 }
@@ -65,11 +66,12 @@ static bool start(void *self)
     struct spec_search *search = self;
     const struct step_inside *inside = &search->execution.inside;
     memset(search->next, 0, sizeof search->next);
+    search->has_failed = false;
     if (!sql_execution_begin(&search->execution, true) ||
         !step_footprints_learn(&search->footprints, search->spec, search->connections->control,
                                inside->routines_known ? &inside->routines : NULL))
         return false;
-    step_footprints_begin(&search->footprints, search->spec, in_transaction(search));
+    step_footprints_begin(&search->footprints, search->spec, in_state(search, TRANSACTION_OPEN));
     return true;
 }
 
@@ -93,7 +95,12 @@ static bool apply(void *self, struct transition transition)
     uint32_t running = 0;
     for (size_t i = 0; i < search->spec->session_count; i++)
         running |= search->execution.running[i] != NO_STEP ? 1U << i : 0;
-    step_footprints_note(&search->footprints, search->spec, step, running, in_transaction(search));
+    step_footprints_note(&search->footprints, search->spec, step, running,
+                         in_state(search, TRANSACTION_OPEN));
+    /* The server may have chosen whose transaction fails, and may choose another one when the steps are repeated. */
+    search->has_failed |= in_state(search, TRANSACTION_FAILED) != 0;
+    if (search->has_failed)
+        footprint_add_all(&search->footprints.last);
     return true;
 }
 

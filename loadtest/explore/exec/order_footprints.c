@@ -110,7 +110,8 @@ void order_footprints_note(struct execution *execution, struct transition transi
 {
     const unsigned next = execution_next_step(execution, transition.actor, since);
     execution->footprint = (struct footprint){0};
-    if (transition.kind != TRANSITION_STEP) {
+    /* Of a deadlock the server may choose another victim each time. */
+    if (transition.kind != TRANSITION_STEP || execution->deadlock) {
         footprint_add_all(&execution->footprint);
         return;
     }

@@ -30,15 +30,16 @@ static unsigned in_transaction(const struct request_runner *runner)
     return bits;
 }
 
-/* A snapshot of a whole transaction is older than what its statements name. */
-static bool has_old_snapshots(const struct request_runner *runner)
+/* A snapshot of a whole transaction is older than what its statements name. Of a deadlock the server may choose another victim each time. */
+static bool has_old_snapshot_or_failed(const struct request_runner *runner)
 {
-    bool old = !runner->nature.read_committed;
+    bool unclear = !runner->nature.read_committed;
     for (size_t i = 0; i < GATE_CONNECTIONS; i++) {
         const struct gate_connection *connection = gate_connection(runner->settings.gate, i);
-        old |= connection->used && (connection->serializable || connection->repeatable);
+        unclear |= connection->used &&
+                   (connection->serializable || connection->repeatable || connection->deadlock);
     }
-    return old;
+    return unclear || runner->record.deadlock || runner->has_failed;
 }
 
 /* Requests that poll, wait in the program, use several connections or meet a fault depend on more than on tables. */
@@ -47,7 +48,7 @@ static bool is_unclear(const struct request_runner *runner, enum transition_kind
     return kind != TRANSITION_STEP || runner->settings.fault != TRANSITION_STEP || runner->occupied > 0 ||
            runner->group_count > 0 || runner->known.count > 0 || runner->met.count > 0 ||
            *runner->record.repeated || *runner->record.polled || *runner->record.stranger ||
-           actors_in(runner, REQUEST_INSIDE) || has_old_snapshots(runner);
+           actors_in(runner, REQUEST_INSIDE) || has_old_snapshot_or_failed(runner);
 }
 
 static struct footprint footprint_of(const struct request_runner *runner,
@@ -66,6 +67,7 @@ void runner_footprints_begin(struct request_runner *runner)
 {
     memset(runner->transactions, 0, sizeof runner->transactions);
     runner->was_blocked = runner->was_open = 0;
+    runner->has_failed = false;
     if (!runner->tables)
         return;
     runner->was_blocked = actors_in(runner, REQUEST_BLOCKED);
@@ -104,6 +106,8 @@ void runner_footprint_after(struct request_runner *runner, const struct actor *a
         if (!(open & 1U << i))
             runner->transactions[i] = (struct footprint){0};
     }
+    for (size_t i = 0; i < GATE_CONNECTIONS; i++)
+        runner->has_failed |= gate_connection(runner->settings.gate, i)->transaction == 'E';
     if (is_unclear(runner, kind))
         footprint_add_all(&runner->last);
     runner->was_blocked = blocked;

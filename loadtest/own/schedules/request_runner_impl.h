@@ -83,6 +83,7 @@ struct request_runner {
     /* Of each request what its open transaction has touched; and of the last transition. */
     struct footprint transactions[ACTORS_MAX], last;
     unsigned was_blocked, was_open; /* bits of the requests: before the transition */
+    bool has_failed;                /* a transaction, in this schedule */
 };
 
 /* ---- waiting; with the gate's lock ----- */

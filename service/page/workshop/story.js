@@ -38,7 +38,7 @@ const fixed = new Map(); // name of a fix → what its sale gave
 const button = (id, text, act, primary = false) => make("button", { type: "button", id, class: primary ? "primary" : null, onclick: act }, text);
 const steps = (name, moves, text) => make("a", { class: "button", id: "story-steps", href: walkAddress(`${name} s=1 q=1,1 ${moves}`.trim()) }, text);
 
-const place = () => (shop.own ? `your product ${shop.product} alone` : shop.product === 1 ? "the product that all visitors share" : `product ${shop.product}`);
+const place = () => (shop.own ? `your product ${shop.product} alone` : shop.product === 1 ? "everybody's product" : `product ${shop.product}`);
 const settingsText = ({ name, think, stock }) => `${name}, a pause of ${think} ms, stock ${stock}`;
 const wordsOf = (words) => [...words].sort(([a], [b]) => (b === "bought") - (a === "bought")).map(([word, count]) => `${count} ${word}`).join(", ");
 

@@ -133,7 +133,7 @@ def test_the_story_by_clicks(visitor, shop):
     page = visitor
     assert [page.find(part).is_displayed() for part in CONTROLS] == [False] * 5, "the controls are folded away"
     assert [button.text for button in page.all("#story button") if button.is_displayed()] == ["Sell 3 tickets to 6 buyers"]
-    assert page.text("story-settings") == "For the product that all visitors share, the button sets read-write, a pause of 20 ms, stock 3."
+    assert page.text("story-settings") == "For everybody's product, the button sets read-write, a pause of 20 ms, stock 3."
     assert settings(shop) == ("atomic-decrement", 0, 100), "a look changes nothing"
     fits(page, "home-start")
 
@@ -142,7 +142,7 @@ def test_the_story_by_clicks(visitor, shop):
     assert page.text("story-title") == f"Sold {books['sold']} of 3 ▲" and books["oversold"] == books["sold"] - 3 > 0
     assert "did not exist" in page.text("story-text")
     assert settings(shop) == ("read-write", 20, 3)
-    page.wait(lambda: page.text("story-settings") == f"Set for the product that all visitors share: read-write, a pause of 20 ms, stock 3. {BEFORE}", "what is set is told")
+    page.wait(lambda: page.text("story-settings") == f"Set for everybody's product: read-write, a pause of 20 ms, stock 3. {BEFORE}", "what is set is told")
     page.wait(lambda: page.find("lanes").is_displayed() and page.all("#lanes .witness"), "the sale is drawn")
     wide = "const of = (name) => document.querySelector(name).getBoundingClientRect().width; return of('#lanes svg') / of('.lanes-scroll')"
     page.wait(lambda: page.driver.execute_script(wide) > 0.9, "in the whole width")
@@ -186,7 +186,7 @@ def test_each_fix_runs_the_same_sale(visitor, shop):
         assert page.all(f'[data-fix="{name}"] .fix-result')[0].text == "✓ Sold 3 of 3"
         assert "3 bought, 3 sold out" in page.all(f'[data-fix="{name}"] .fix-words')[0].text
         assert settings(shop) == (name, 20, 3)
-        page.wait_text("story-settings", f"Set for the product that all visitors share: {name},")
+        page.wait_text("story-settings", f"Set for everybody's product: {name},")
         assert focused(page).get_attribute("id") == "story-title"
     assert page.all("#story-steps")[0].get_attribute("href").endswith("/steps#redis-fenced+s=1+q=1,1")
     fits(page, "home-fixed")
@@ -275,17 +275,17 @@ def test_what_is_set_is_told_and_restored_after_a_reload(visitor, shop):
     sell(page)
     shop.strategy("mutex", think_ms=7)  # somebody else, or all controls
     shop.reset(1, 50)
-    page.wait(lambda: page.text("story-settings") == f"Set for the product that all visitors share: mutex, a pause of 7 ms, stock 50. {BEFORE}", "the change is told")
+    page.wait(lambda: page.text("story-settings") == f"Set for everybody's product: mutex, a pause of 7 ms, stock 50. {BEFORE}", "the change is told")
     page.driver.refresh()
     ready(page)
-    page.wait(lambda: page.text("story-settings") == f"Set for the product that all visitors share: mutex, a pause of 7 ms, stock 50. {BEFORE}", "the tab has kept what was set")
+    page.wait(lambda: page.text("story-settings") == f"Set for everybody's product: mutex, a pause of 7 ms, stock 50. {BEFORE}", "the tab has kept what was set")
     page.click("story-restore")
     page.wait_text("log", "The story restored atomic-decrement")
     assert settings(shop) == ("atomic-decrement", 0, 100)
     page.wait(lambda: not page.find("story-restore").is_displayed(), "all is restored")
     page.driver.refresh()
     ready(page)
-    assert not page.find("story-restore").is_displayed() and page.text("story-settings").startswith("For the product that all visitors share, the button sets")
+    assert not page.find("story-restore").is_displayed() and page.text("story-settings").startswith("For everybody's product, the button sets")
 
 
 # ── what is folded, and who opens it ────────────────────────────────────────────────────────────────────────
