@@ -51,7 +51,6 @@ def visit(browser, shop):
 # ── what is served ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_served_and_kept(shop, name):
     reply = shop.get(f"/lessons/{name}")

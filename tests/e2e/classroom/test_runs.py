@@ -93,7 +93,6 @@ def test_a_second_process_defeats_the_mutex_and_its_orders_are_shown(shop):
     assert set(witness) <= known, f"{witness} is in no trace"
 
 
-@pytest.mark.long
 def test_one_at_a_time_and_cancelled_without_a_trace(shop):
     product = shop.product()
     before = shop.get("/strategy").json

@@ -33,7 +33,6 @@ def state(service):
     return (service.get("/strategy").json, service.get("/products").json)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("method, target, body", CONTROL)
 @pytest.mark.parametrize(
     "given",

@@ -289,7 +289,6 @@ def test_switching_all_the_time_loses_no_answer(services, database):
     assert set(audit["strategies"]) >= {"mutex", "select-for-update", "optimistic"}, f"{audit}"
 
 
-@pytest.mark.long
 def test_a_switch_that_is_refused_changes_nothing(services, database):
     """The order before it does not end in time: lock-busy, and the strategy is the old one."""
     wait_ms, think_ms = 1000, 10000
