@@ -8,7 +8,8 @@ explore-docs: programs ## explore every strategy with each fault, for the table 
 	$(BUILD)/loadtest explore --export-json docs/results/explore-none.json
 	$(BUILD)/loadtest explore --faults crash --export-json docs/results/explore-crash.json
 	$(BUILD)/loadtest explore --faults expire --export-json docs/results/explore-expire.json
-	$(BUILD)/loadtest explore --actors 3 --export-json docs/results/explore-three.json
+	@# Exit status 3: where several orders wait for one row, the next one may be PostgreSQL's choice, and such a row's search ends.
+	-$(BUILD)/loadtest explore --actors 3 --time 60s --export-json docs/results/explore-three.json
 	docs/tables explore $(EXPLORED) >$(BUILD)/explore.md
 	docs/insert explore $(BUILD)/explore.md docs/strategies.md
 	$(MAKE_NOW) drawings

@@ -115,7 +115,7 @@ def test_a_fair_lock_is_searched_with_two_waiters(every):
     assert set(fair) == {"redis-fair", "zookeeper", "zookeeper-herd", "zookeeper-fenced", "curator", "etcd", "etcd-fenced"}
     for row in fair.values():
         assert (row["quantities"], row["stock"], row["verdict"], row["stuck_locks"]) == ([1, 1, 1], 1, "ok", 0), row
-        assert row["schedules"] >= 60 and row["bound"] == 2 and not row["complete"], row
+        assert row["schedules"] >= 600 and row["complete"] and "bound" not in row, row
 
 
 def apart_from_runs(row):
@@ -123,7 +123,8 @@ def apart_from_runs(row):
     further = [key for key in ("larger_orders", "enough", "three_orders") if key in row]
     found = {key: value for key, value in row.items() if key not in ("run", "pruned", "coverage", "further_witnesses", *further)}
     found["witness"] = (row.get("witness") or {}).get("switches")
-    return found | {key: apart_from_runs(row[key]) for key in further}
+    # All schedules of three orders take hours without the reduction.
+    return found | {key: apart_from_runs(row[key]) for key in further if key != "three_orders"}
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ struct run {
     const struct campaign_limits *limits;
     uint64_t earlier; /* schedules that an earlier run had left in the checkpoint */
     int64_t until_us;
-    unsigned tries; /* of a schedule that differs */
+    unsigned tries;        /* of a schedule that differs */
+    char difference[1500]; /* of the first try: both traces */
     campaign_progress *progress;
     void *context;
 };
@@ -103,23 +104,24 @@ static bool ran(void *self)
     return monotonic_us() - campaign->checkpoint.saved_us <= SAVE_EVERY_US || save_progress(campaign);
 }
 
+/* Both traces begin with the same transitions. */
+static void note_difference(struct run *run)
+{
+    const struct execution *execution = &run->campaign->execution;
+    char before[700], now[700];
+    events_text(execution->before, execution->before_count, before, sizeof before);
+    events_text(execution->trace.events, execution->trace.event_count, now, sizeof now);
+    (void)snprintf(run->difference, sizeof run->difference, "Before: %s. Now: %s", before, now);
+}
+
 /* The execution doubts a schedule at most twice. */
 static bool again(void *self, enum search_outcome why)
 {
     struct run *run = self;
     run->campaign->differed++;
+    if (why == SEARCH_DIFFERS && run->tries == 0)
+        note_difference(run);
     return why == SEARCH_DOUBTFUL || (execution_end(&run->campaign->execution) && ++run->tries < TRIES_AGAIN);
-}
-
-/* Both traces begin with the same transitions. */
-static bool say_difference(struct campaign *campaign)
-{
-    const struct execution *execution = &campaign->execution;
-    char before[700], now[700];
-    events_text(execution->before, execution->before_count, before, sizeof before);
-    events_text(execution->trace.events, execution->trace.event_count, now, sizeof now);
-    return text_fail(campaign->error, sizeof campaign->error, "not reproducible: %s. Before: %s. Now: %s",
-                     campaign->search.error, before, now);
 }
 
 /* One search, to its end or up to a limit. False, with ERROR: it cannot continue. */
@@ -139,7 +141,9 @@ static bool search_once(struct run *run)
     const struct search_caller caller = {run, run->until_us, goes_on, ran, again};
     run->tries = 0;
     switch (run_search(&campaign->search, &program, &caller)) {
-    case SEARCH_DIFFERS: return say_difference(campaign);
+    case SEARCH_DIFFERS:
+        return text_fail(campaign->error, sizeof campaign->error, "not reproducible: %s. %s",
+                         campaign->search.error, run->difference);
     case SEARCH_FAILED:
         return text_fail(campaign->error, sizeof campaign->error, "%s",
                          *campaign->execution.error ? campaign->execution.error : campaign->search.error);

@@ -32,7 +32,7 @@ struct campaign {
     bool complete;
     /* schedules that were run again because they were doubtful or differed from the run before */
     unsigned differed;
-    char error[1600]; /* why it could not go on, or "" */
+    char error[1800]; /* why it could not go on, or "" */
 };
 
 /* Called after each schedule with the share that has been searched, 0 to 1. */

@@ -48,8 +48,7 @@ static const struct column COLUMNS[] = {
     {"enough.schedules", "enough for all", COLUMN_NUMBER, 0, SHOW_CSV, 0,
      "schedules of the third search: two orders of one unit, and a stock of two, so none may be refused as sold out"},
     {"three_orders.schedules", "three orders", COLUMN_NUMBER, 0, SHOW_CSV, 0,
-     "schedules of the fourth search: three orders of one unit, a stock of one, and at most two preemptions; only of locks that declare to "
-     "be fair"},
+     "schedules of the fourth search: three orders of one unit, and a stock of one; only of locks that declare to be fair"},
     {"false_refusals", "false refusals", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
      "schedules in which an order was refused as sold out although enough units were left"},
     {"leaked_locks", "leaked locks", COLUMN_NUMBER, 0, SHOW_CSV | SHOW_PAGE, 0,
@@ -95,8 +94,10 @@ static void print_title(const json_t *document, FILE *out)
                 "; then of 2 orders (quantity 2) with a stock of 3, and of 2 orders with enough for both");
     const json_t *three = three_orders_of(document);
     if (three)
-        fprintf(out, "; of fair locks also of 3 orders with at most %s",
-                result_number(three, "bound") == 2 ? "two preemptions" : "one preemption");
+        fprintf(out, "; of fair locks also of 3 orders%s",
+                result_number(three, "bound") == 2   ? " with at most two preemptions"
+                : result_number(three, "bound") == 1 ? " with at most one preemption"
+                                                     : "");
 }
 
 static void print_headline(const json_t *document, FILE *out)

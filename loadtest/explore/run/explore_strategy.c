@@ -204,7 +204,7 @@ static bool add_further(json_t *row, const char *name, const struct explore_plan
         added &= json_array_append_new(quantities, json_integer(plan->quantities[i])) == 0;
     added &= json_object_set_new(further, "stock", json_integer(plan->stock)) == 0;
     added &= json_object_set_new(further, "quantities", quantities) == 0;
-    if (plan->three)
+    if (plan->three && plan->limits.bound != NO_BOUND)
         added &= json_object_set_new(further, "bound", json_integer(plan->limits.bound)) == 0;
     added &= json_object_set_new(row, "verdict", json_string(verdict_name(verdict))) == 0;
     for (size_t i = 0; i < sizeof TAKEN_OVER / sizeof TAKEN_OVER[0] && added; i++) {
@@ -234,12 +234,17 @@ static struct explore_plan with_enough(const struct explore_plan *plan)
     return enough;
 }
 
+/* Without a reduction all schedules of three orders would take hours. A stuck waiter needs two preemptions: one lets it join the queue, and one
+ * lets the holder release between its look and its watch. */
+enum { WHOLE_THREE_BOUND = 2 };
+
 static struct explore_plan with_three_orders(const struct explore_plan *plan)
 {
     struct explore_plan three = *plan;
     three.three = true;
     three.actors = THREE_ORDERS;
-    three.limits.bound = THREE_BOUND;
+    if (!plan->limits.reduces && plan->limits.bound == NO_BOUND)
+        three.limits.bound = WHOLE_THREE_BOUND;
     return three;
 }
 

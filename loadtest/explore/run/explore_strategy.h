@@ -25,10 +25,8 @@ enum { LARGER_STOCK = 3, LARGER_QUANTITY = 2 };
 /* The third search: two orders of one unit, and enough for both. Then no serial execution refuses one of them as sold out, so no schedule may. */
 enum { ENOUGH_STOCK = 2 };
 
-/* The fourth search, of a lock that declares to be fair: its queue has two waiters only if there are three orders. All their schedules would
- * take hours, so each has at most THREE_BOUND preemptions. Two are needed: one lets a waiter join the queue, and one lets the holder release
- * between the waiter's look and its watch. */
-enum { THREE_ORDERS = 3, THREE_BOUND = 2 };
+/* The fourth search, of a lock that declares to be fair: its queue has two waiters only if there are three orders. */
+enum { THREE_ORDERS = 3 };
 
 /* Why the strategy cannot be explored, or NULL. */
 const char *explore_not_possible(const struct strategy *strategy);

@@ -99,7 +99,7 @@ char *scenario_list_strategies(const struct scenario_list *list)
 
 /* The result of one scenario. */
 struct result {
-    char error[1600];  /* it could not be run */
+    char error[1800];  /* it could not be run */
     char not_met[300]; /* or not as expected */
     json_t *json;
 };
