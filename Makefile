@@ -48,7 +48,7 @@ run: ## run the service with a private database until Ctrl-C (ARGS="--listen 127
 	$(BUILD_NOW) programs || make/build-failed $@ $(BUILD)
 	@stack/stack run all -- $(BUILD)/order-service $(ARGS)
 
-test: ## run the tests except the long ones: about 30 minutes on two busy cores, less on idle ones
+test: ## run the tests except the long ones: about twelve minutes on two idle cores
 check-all: ## run every test (ARGS=--long: only the long ones)
 # The end-to-end tests alone need no unit tests.
 test check-all:
