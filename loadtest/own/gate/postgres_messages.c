@@ -127,8 +127,9 @@ static void remember_statement(struct prepared_statements *prepared, const char 
     snprintf(prepared->item[i].name, sizeof prepared->item[i].name, "%s", name);
     prepared->item[i].text[0] = prepared->item[i].whole[0] = '\0';
     append_sql(prepared->item[i].text, text);
-    if (strlen(text) < sizeof prepared->item[i].whole)
-        strcpy(prepared->item[i].whole, text);
+    const size_t length = strlen(text);
+    if (length < sizeof prepared->item[i].whole)
+        memcpy(prepared->item[i].whole, text, length + 1);
 }
 
 static void append_value(char *text, const char *bytes, uint32_t length, bool binary)
