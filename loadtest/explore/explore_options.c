@@ -56,8 +56,8 @@ static const struct option_row LIMIT_ROWS[] = {
      "Schedules with fewer preemptions come first. Without this option, a search of three or more "
      "orders with --reduce none raises N step by step."},
     {"--reduce", "HOW", OPTION_CHOICE, AT(reduce), 0, 0, REDUCTIONS,
-     "steps: of schedules that differ only in the sequence of steps which do not affect each other, run one, and count all. none: run all. "
-     "With --bound and --sample, all that are chosen run."},
+     "steps: run one of the schedules that differ only in the sequence of steps which do not affect each other. It counts for all of them. "
+     "none: run all. With --bound and --sample, all that are chosen run."},
     {"--sample", "N", OPTION_NUMBER, AT(plan.limits.samples), 0, INT32_MAX, NULL,
      "Run N random schedules instead of all."},
     {"--pct", "DEPTH", OPTION_NUMBER, AT(plan.limits.pct), 0, PCT_DEPTH_MAX, NULL,

@@ -29,7 +29,8 @@ static const struct option_row SEARCH_ROWS[] = {
     {"--bound", "N", OPTION_NUMBER, AT(bound), 0, 256, NULL,
      "Run only schedules with at most N preemptions: switches from a session that could continue."},
     {"--reduce", "HOW", OPTION_CHOICE, AT(reduce), 0, 0, REDUCTIONS,
-     "tables: of schedules that differ only in the sequence of steps which do not touch the same tables, run one. none: run all."},
+     "tables: run one of the schedules that differ only in the sequence of steps on different tables. It counts for all of them. "
+     "none: run all."},
     {"--sample", "N", OPTION_NUMBER, AT(samples), 0, INT32_MAX, NULL,
      "Run N random schedules instead of all."},
     {"--seed", "S", OPTION_NUMBER, AT(seed), 0, INT64_MAX, NULL, "Seed of the random schedules."},

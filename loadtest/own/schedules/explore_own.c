@@ -44,8 +44,8 @@ static const struct option_row ROWS[] = {
      "With --faults expire: the keys that are locks, such as 'lock:*'. Without this option: keys with an expiry that "
      "SET with NX, SETNX, a hash command or a script has created."},
     {"--reduce", "HOW", OPTION_CHOICE, AT(reduce), 0, 0, REDUCTIONS,
-     "tables: of schedules that differ only in the sequence of statements on different tables, run one. This is right as far as the requests "
-     "share nothing but PostgreSQL. none: run every schedule. auto: tables, if every schedule would take too long."},
+     "tables: run one of the schedules that differ only in the sequence of statements on different tables. It counts for all of them, as far "
+     "as the requests share nothing but PostgreSQL. none: run every schedule. auto: tables, if every schedule would take too long."},
     {"--max-schedules", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL, "Stop after N schedules."},
     {"--time-limit", "T", OPTION_DURATION, AT(time_limit_ms), 1000, 86400000, NULL, "Stop after this time."},
     {"--limit", "N", OPTION_NUMBER, AT(max_schedules), 1, 10000000, NULL, "The same as --max-schedules."},
