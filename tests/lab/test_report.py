@@ -235,10 +235,10 @@ def test_explorations_with_different_faults_are_one_matrix(browser, reports):
     assert head == ["strategy", "no fault", "orders of two", "crash", "expire"]
     cells = {row[0]: row[1:] for row in rows}
     assert len(cells) == 47
-    # The table of docs/strategies.md says the same: 22 of 24 oversell, 76 of 148 lose units, 18 of 94.
+    # The table of docs/strategies.md says the same: 22 of 24 oversell, 244 of 472 lose units, 1,512 of 1,784.
     assert cells["read-write"][0] == "92\u00a0%" and cells["reentrant-mutex"][2] == "52\u00a0% units lost" and cells["lock-row"] == ["✓", "✓", "✓", "85\u00a0%"]
-    assert cells["etcd"][2] == "?" and cells["batched"] == ["–"] * 4
-    assert cells["select-for-update"] == ["✓"] * 4, "the complete search with faults takes the place of the limited one"
+    assert cells["etcd"][2] == "✓" and cells["batched"] == ["–"] * 4
+    assert cells["select-for-update"] == ["✓"] * 4, "all searches with faults are complete"
     lanes = [title.text for title in browser.all("figure h3")[1:]]
     assert len(lanes) == 12 and "lock-row, expire" in lanes and "read-write" in lanes, lanes
 
